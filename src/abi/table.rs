@@ -1,0 +1,133 @@
+//! The function table behind the capsule `denizen._runtime._C_API`.
+
+use super::{Element, ElementSpec, PyObject, Report, Status};
+use std::ffi::{c_char, c_void};
+
+/// Name of the capsule, as `PyCapsule_Import` takes it.
+pub const CAPSULE_NAME: &std::ffi::CStr = c"denizen._runtime._C_API";
+
+/// Most dimensions an array can have.
+pub const MAX_DIMENSIONS: usize = 64;
+
+/// Bits of the `flags` argument of [`Api::view`].
+pub type ViewFlags = u32;
+/// The view writes. Refused on read-only arrays; excludes every other access while it lasts.
+pub const VIEW_WRITE: ViewFlags = 1;
+/// Vacant cells are an error ([`super::ERROR_VACANT`], naming the index) instead of being
+/// filled with the default value.
+pub const VIEW_REFUSE_VACANT: ViewFlags = 2;
+
+/// Bits of the `flags` argument of [`Api::adopt`].
+pub type AdoptFlags = u32;
+/// The array is not writeable.
+pub const ADOPT_READ_ONLY: AdoptFlags = 1;
+
+/// The cells of an array, lent to a client until [`Api::release_view`].
+#[repr(C)]
+pub struct View {
+    /// Bytes of this struct that the client provides.
+    pub struct_size: usize,
+    /// First cell.
+    pub data: *mut u8,
+    /// How many dimensions.
+    pub dimension_count: usize,
+    /// Elements along each dimension.
+    pub shape: [isize; MAX_DIMENSIONS],
+    /// Bytes from one element to the next along each dimension.
+    pub strides: [isize; MAX_DIMENSIONS],
+    /// The type of the cells.
+    pub element: *const Element,
+    /// The array, kept alive.
+    pub array: *mut PyObject,
+    /// For the runtime.
+    pub token: *mut c_void,
+}
+
+/// Counters of one type.
+#[repr(C)]
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Bytes of this struct that the client provides.
+    pub struct_size: usize,
+    /// Objects alive now.
+    pub live: i64,
+    /// Objects constructed, copies included.
+    pub constructed: u64,
+    /// Objects destroyed.
+    pub destroyed: u64,
+    /// Objects moved from one cell to another.
+    pub relocated: u64,
+    /// Objects constructed in foreign memory.
+    pub foreign: u64,
+    /// Bits of init bitmaps corrected after NumPy moved bytes raw.
+    pub reconciled: u64,
+}
+
+/// The function table. Members are appended, never moved.
+///
+/// All functions need the GIL except [`Api::segment_of`]. Those that return a [`Status`] or a
+/// pointer to a Python object set a Python exception when they fail.
+#[repr(C)]
+pub struct Api {
+    /// Bytes of this struct that the runtime filled.
+    pub struct_size: usize,
+    /// [`super::ABI_VERSION`] of the runtime.
+    pub abi_version: u32,
+    /// Reserved, 0.
+    pub reserved: u32,
+    /// Version of the runtime, as text.
+    pub runtime_version: *const c_char,
+
+    /// Registers a type and adds its scalar class as `Name` and its DType class as `NameDType`
+    /// to `module`. Writes the handle of the type.
+    pub register_element: unsafe extern "C" fn(
+        spec: *const ElementSpec,
+        module: *mut PyObject,
+        element: *mut *const Element,
+    ) -> Status,
+    /// Finds a registered type by its full name, after comparing cell size, alignment and (where
+    /// not NULL) language name. NULL with an exception set where there is none or it differs.
+    pub find_element: unsafe extern "C" fn(
+        name: *const c_char,
+        size: usize,
+        align: usize,
+        language_name: *const c_char,
+    ) -> *const Element,
+    /// The dtype (descriptor) of a type: a new reference.
+    pub dtype: unsafe extern "C" fn(element: *const Element) -> *mut PyObject,
+    /// A new array of `shape`, every cell the default value: a new reference.
+    pub empty: unsafe extern "C" fn(
+        element: *const Element,
+        dimension_count: usize,
+        shape: *const isize,
+    ) -> *mut PyObject,
+    /// A new array over `data` (inline types only), without a copy: a new reference. `release`
+    /// is called once with `owner` when the last view is gone, or at once on failure.
+    pub adopt: unsafe extern "C" fn(
+        element: *const Element,
+        data: *mut u8,
+        dimension_count: usize,
+        shape: *const isize,
+        strides: *const isize,
+        owner: *mut c_void,
+        release: Option<unsafe extern "C" fn(owner: *mut c_void)>,
+        flags: u32,
+    ) -> *mut PyObject,
+    /// Lends the cells of an array of exactly this type. Vacant cells are filled with the
+    /// default value first.
+    pub view: unsafe extern "C" fn(
+        array: *mut PyObject,
+        element: *const Element,
+        flags: ViewFlags,
+        view: *mut View,
+    ) -> Status,
+    /// Ends a view. Idempotent.
+    pub release_view: unsafe extern "C" fn(view: *mut View),
+    /// Reads a type's counters.
+    pub stats: unsafe extern "C" fn(element: *const Element, stats: *mut Stats) -> Status,
+    /// The first cell of the segment that holds `pointer`, or NULL for foreign memory. Callable
+    /// without the GIL.
+    pub segment_of: unsafe extern "C" fn(pointer: *const c_void) -> *mut c_void,
+    /// Turns a failure of a client's own function into a Python exception.
+    pub raise: unsafe extern "C" fn(report: *const Report),
+}

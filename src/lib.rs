@@ -1,0 +1,20 @@
+//! denizen: Rust and C++ objects as elements of NumPy arrays.
+//!
+//! The layers, highest first; a module imports only from those below it:
+//!
+//! ```text
+//! python      extension module, inspect, stats, scalars
+//! elements    bundled element types, written on `client` alone
+//! c_api       capsule and function table
+//! dtype       arming, descriptor, casts, ufunc loops, sort, pickle
+//! numpy_abi   the NumPy C API as it is used here
+//! handler     NEP 49 functions, handler mode
+//! owner_map   address -> segment; a miss means foreign
+//! segment     layout, header, init bitmap, range lock, lifecycle, relocation
+//! erased      pointers with lifetime and ownership, element types, registry
+//! sync        std or loom
+//! client      what an extension crate needs to register its types (needs only `abi`)
+//! abi         the C types that runtime and clients agree on
+//! ```
+
+pub mod abi;
