@@ -1,0 +1,168 @@
+# The two commands of a newcomer are `make demo` and `make test`; everything CI checks is a target
+# here. PYTHON picks the interpreter; each has its own virtual environment, and all share target/.
+#
+#   make demo                    build, install, run the demo
+#   make test                    test-rust, then test-python
+#   make test-rust               what depends on Rust alone (once for all interpreters)
+#   make test-python PYTHON=...  what depends on the interpreter and its NumPy
+#   make lint, make bench, make fuzz, make valgrind, make clean
+
+PYTHON ?= python3
+FUZZ_SECONDS ?= 30
+CARGO ?= cargo
+# Worker processes of pytest; empty runs the tests in one process.
+PYTEST_WORKERS ?= 2
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d.%d" % sys.version_info[:3])')
+ifeq ($(VERSION),)
+$(error $(PYTHON) does not run; name an interpreter of 3.11 or later: make PYTHON=python3.12)
+endif
+VENV := .venv-$(VERSION)
+BIN := $(VENV)/bin
+STAMPS := $(VENV)/.stamps
+# pyo3 must see the same interpreter in every build of a leg, else it is rebuilt each time.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+
+RUST_SOURCES := Cargo.toml Cargo.lock $(shell find src -name '*.rs' -o -name '*.c' -o -name '*.h')
+PACKAGE_SOURCES := pyproject.toml README.md $(shell find python cpp-bridge/include cpp-bridge/cmake \
+	-type f -not -name '*.so' -not -name '*.pyc' 2>/dev/null)
+CORE := --no-default-features --features core,client,testing
+CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
+
+.PHONY: help venv build demo test test-rust test-unit test-doc test-loom test-python \
+	test-clients test-pytest lint lint-rust lint-python fuzz valgrind bench clean
+
+help:
+	@sed -n '/^#   make/s/^#   //p' Makefile
+
+# ---- environment -------------------------------------------------------------------------------
+
+$(STAMPS)/venv:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "denizen needs Python 3.11 or later; choose one with PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	mkdir -p $(STAMPS)
+	touch $@
+
+# pyproject.toml lists the tools in its dependency groups.
+$(STAMPS)/build-tools: $(STAMPS)/venv pyproject.toml
+	@echo "== installing the build tools and the newest NumPy for Python $(VERSION)"
+	$(BIN)/python -m pip install --quiet --upgrade --group build
+	touch $@
+
+$(STAMPS)/test-tools: $(STAMPS)/build-tools
+	@echo "== installing the test tools"
+	$(BIN)/python -m pip install --quiet --upgrade --group test
+	touch $@
+
+$(STAMPS)/lint-tools: $(STAMPS)/build-tools
+	@echo "== installing the lint tools"
+	$(BIN)/python -m pip install --quiet --upgrade --group lint
+	touch $@
+
+venv: $(STAMPS)/test-tools
+
+$(STAMPS)/wheel: $(STAMPS)/build-tools $(RUST_SOURCES) $(PACKAGE_SOURCES)
+	@echo "== building the wheel (the first time compiles all dependencies)"
+	rm -rf $(VENV)/wheels
+	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(VENV)/wheels
+	$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(VENV)/wheels/*.whl
+	touch $@
+
+build: $(STAMPS)/wheel
+
+# ---- the main job ------------------------------------------------------------------------------
+
+demo: build
+	@$(BIN)/denizen demo $(ARGS)
+
+# ---- tests -------------------------------------------------------------------------------------
+
+test: test-rust test-python
+
+test-rust: test-unit test-doc test-loom fuzz
+
+# Unit, property and compile-fail tests of everything that needs no Python.
+test-unit:
+	@echo "== Rust: unit, property and compile-fail tests"
+	if $(CARGO) nextest --version >/dev/null 2>&1; then \
+		$(CARGO) nextest run --locked $(CORE); \
+	else \
+		$(CARGO) test --locked $(CORE) --lib --tests; \
+	fi
+
+test-doc:
+	@echo "== Rust: documentation tests of the client"
+	$(CARGO) test --locked --no-default-features --features client --doc
+
+test-loom:
+	@echo "== Rust: loom explores the interleavings of the core's protocols"
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom \
+		$(CARGO) test --locked --profile loom --no-default-features --features core --lib loom
+
+# cargo-fuzz needs a nightly toolchain for AddressSanitizer.
+fuzz:
+	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
+		echo "== fuzz: segment_ops for $(FUZZ_SECONDS) s under AddressSanitizer"; \
+		cargo +nightly fuzz run segment_ops -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
+	else \
+		echo "== fuzz: NOT RUN, needs 'rustup toolchain install nightly' and 'cargo install cargo-fuzz --locked'"; \
+	fi
+
+# The core's unit tests without the property tests, which valgrind would stretch to minutes.
+valgrind:
+	@echo "== valgrind over the core's tests"
+	.ci/valgrind
+
+test-python: test-clients test-pytest
+
+# Extension crates that only know the client interface.
+$(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools $(shell find tests/clients -type f \( -name '*.rs' -o -name '*.toml' -o -name 'Cargo.lock' \) -not -path '*/target/*' 2>/dev/null)
+	@for client in $(CLIENTS); do \
+		echo "== building $$client"; \
+		rm -rf $(VENV)/wheels-clients; \
+		CARGO_TARGET_DIR=$(CURDIR)/target/clients $(BIN)/maturin build --release \
+			--manifest-path $$client/Cargo.toml --interpreter $(BIN)/python \
+			--out $(VENV)/wheels-clients; \
+		$(BIN)/python -m pip install --quiet --force-reinstall --no-deps $(VENV)/wheels-clients/*.whl; \
+	done
+	touch $@
+
+test-clients: $(STAMPS)/clients
+
+test-pytest: $(STAMPS)/clients
+	@echo "== Python: tests on $(VERSION)"
+	$(BIN)/python -m pytest tests/python $(if $(PYTEST_WORKERS),-n $(PYTEST_WORKERS))
+
+# ---- checks that change nothing ----------------------------------------------------------------
+
+lint: lint-rust lint-python
+
+lint-rust: $(STAMPS)/build-tools
+	@echo "== lint: rustfmt, clippy, rustdoc"
+	$(CARGO) fmt --check
+	$(CARGO) clippy --locked --all-targets $(CORE) -- -D warnings
+	$(CARGO) clippy --locked --no-default-features --features client -- -D warnings
+	$(CARGO) clippy --locked --no-default-features --features core -- -D warnings
+	$(CARGO) clippy --locked --features ndarray -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+
+lint-python: $(STAMPS)/lint-tools $(STAMPS)/wheel
+	@echo "== lint: ruff, mypy, pyright"
+	$(BIN)/ruff check python tests/python
+	$(BIN)/ruff format --check python tests/python
+	$(BIN)/mypy --strict -p denizen
+	$(BIN)/mypy --strict tests/python/typed_user.py
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error tests/python/typed_user.py
+
+bench: $(STAMPS)/test-tools build
+	.ci/bench $(BIN)/python
+
+clean:
+	rm -rf target .venv-* fuzz/target build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
