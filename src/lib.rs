@@ -11,6 +11,7 @@
 //! handler     NEP 49 functions, handler mode
 //! owner_map   address -> segment; a miss means foreign
 //! segment     layout, header, init bitmap, range lock, lifecycle, relocation
+//! memory      raw blocks; which block an address is in
 //! erased      pointers with lifetime and ownership, element types, registry
 //! sync        std or loom
 //! client      what an extension crate needs to register its types (needs only `abi`)
@@ -18,3 +19,6 @@
 //! ```
 
 pub mod abi;
+
+#[cfg(feature = "core")]
+pub mod memory;

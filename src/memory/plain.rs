@@ -1,0 +1,80 @@
+//! Blocks from the system's allocator and a locked map.
+//!
+//! It stands in where the real thing cannot run: Miri knows no `mremap`, and loom's atomics cannot
+//! live in statics. The lock is std's on purpose: it is not part of what loom explores.
+
+use std::{
+    alloc::{self, Layout},
+    collections::BTreeMap,
+    ptr::NonNull,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use super::{AllocError, Block, BlockInfo, MIN_ALIGN, Resized};
+
+/// Start of each live block, and the layout it was allocated with.
+static BLOCKS: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
+
+fn blocks() -> MutexGuard<'static, BTreeMap<usize, Layout>> {
+    BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {
+    insert(size, align, false)
+}
+
+pub(super) fn allocate_zeroed(size: usize, align: usize) -> Result<Block, AllocError> {
+    insert(size, align, true)
+}
+
+fn insert(size: usize, align: usize, zeroed: bool) -> Result<Block, AllocError> {
+    let error = AllocError { size, align };
+    let layout = Layout::from_size_align(size.next_multiple_of(MIN_ALIGN), align.max(MIN_ALIGN))
+        .map_err(|_| error)?;
+    // SAFETY: the layout's size is at least 64: the interface asks for at least one byte.
+    let start = unsafe { if zeroed { alloc::alloc_zeroed(layout) } else { alloc::alloc(layout) } };
+    let start = NonNull::new(start).ok_or(error)?;
+    blocks().insert(start.as_ptr().expose_provenance(), layout);
+    Ok(Block { start, size: layout.size(), zeroed })
+}
+
+/// # Safety
+/// As [`super::release`].
+pub(super) unsafe fn release(start: NonNull<u8>, _zeroed: bool) {
+    if let Some(layout) = blocks().remove(&start.as_ptr().addr()) {
+        // SAFETY: the map holds exactly the blocks of `insert` that nobody has released.
+        unsafe { alloc::dealloc(start.as_ptr(), layout) };
+    }
+}
+
+/// # Safety
+/// As [`super::try_grow_in_place`].
+pub(super) unsafe fn try_grow_in_place(start: NonNull<u8>, new_size: usize) -> Option<Resized> {
+    let size = blocks().get(&start.as_ptr().addr())?.size();
+    (new_size <= size).then_some(Resized { start, size, zeroed_from: size })
+}
+
+/// # Safety
+/// As [`super::remap`].
+pub(super) unsafe fn remap(
+    start: NonNull<u8>,
+    new_size: usize,
+    align: usize,
+) -> Result<Resized, AllocError> {
+    let old = blocks().get(&start.as_ptr().addr()).map_or(0, Layout::size);
+    let new = insert(new_size, align, true)?;
+    let kept = old.min(new.size);
+    // SAFETY: the old block has `old` bytes, the new one `new.size`, and they are distinct.
+    unsafe { new.start.copy_from_nonoverlapping(start, kept) };
+    // SAFETY: the caller gives the old block up, which the map still holds.
+    unsafe { release(start, false) };
+    Ok(Resized { start: new.start, size: new.size, zeroed_from: kept })
+}
+
+pub(super) fn block_of(pointer: *const u8) -> Option<BlockInfo> {
+    let blocks = blocks();
+    let (&start, layout) = blocks.range(..=pointer.addr()).next_back()?;
+    let inside = pointer.addr() - start < layout.size();
+    let start = NonNull::new(std::ptr::with_exposed_provenance_mut(start))?;
+    inside.then_some(BlockInfo { start, size: layout.size() })
+}
