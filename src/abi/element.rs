@@ -49,9 +49,12 @@ pub type ConstructFn = unsafe extern "C" fn(
     report: *mut Report,
 ) -> Status;
 
-/// Copies `count` live objects from `source` to `destination`; whether the destination is vacant
-/// or live depends on the member. The ranges do not overlap. Sets `report.done` on failure;
-/// cells before it are done, the others as they were.
+/// Copies `count` live objects from `source` to `destination`, strictly in order; whether the
+/// destination is vacant or live depends on the member. A destination may be a source cell that
+/// was copied before it, never one that comes later. Sets `report.done` on failure; cells before
+/// it are done, the others as they were.
+///
+/// With [`ZERO_DEFAULT`] a cell of zero bytes counts as live here, in `assign` and in `destroy`.
 pub type CopyFn = unsafe extern "C" fn(
     context: *mut c_void,
     destination: *mut u8,

@@ -1,0 +1,509 @@
+//! An element type: a client's vtable, checked once, behind methods that return `Result`s.
+
+use super::{Cells, CellsMut, Counters, Failure, Vacancy};
+use crate::abi::{self, ElementVTable, Report};
+use std::{
+    alloc::Layout,
+    ffi::{CStr, c_char},
+    mem::MaybeUninit,
+};
+
+/// Largest alignment of an element.
+const MAX_ALIGN: usize = 4096;
+
+/// Why a vtable was refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidElement(pub String);
+
+impl std::fmt::Display for InvalidElement {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for InvalidElement {}
+
+/// A registered element type. Lives forever once registered.
+pub struct ElementType {
+    vtable: ElementVTable,
+    name: String,
+    language_name: Option<String>,
+    vacancy: Vacancy,
+    counters: Counters,
+}
+
+// SAFETY: the vtable is never written after `from_vtable`, its functions are plain code, and what
+// `context` points to is shared by contract; the counters are atomic.
+unsafe impl Send for ElementType {}
+// SAFETY: as above.
+unsafe impl Sync for ElementType {}
+
+impl ElementType {
+    /// Checks a client's vtable and takes a copy of it.
+    ///
+    /// # Errors
+    /// [`InvalidElement`] names the member that is missing or wrong.
+    ///
+    /// # Safety
+    /// `vtable` points to `struct_size` readable bytes of a vtable whose functions keep what
+    /// [`crate::abi`] promises, forever.
+    pub unsafe fn from_vtable(vtable: *const ElementVTable) -> Result<Self, InvalidElement> {
+        // SAFETY: the caller's promise; `struct_size` is the first member of every version.
+        let vtable = unsafe { read_prefixed(vtable, |v| v.struct_size, MINIMAL_VTABLE) }
+            .map_err(|error| InvalidElement(format!("element vtable: {error}")))?;
+        let refuse = |name: &str, what: String| Err(InvalidElement(format!("{name}: {what}")));
+        // SAFETY: the caller's promise: NUL-terminated or NULL.
+        let Some(name) = (unsafe { text(vtable.name) }).filter(|name| !name.is_empty()) else {
+            return refuse("element vtable", "the name is missing or not UTF-8".into());
+        };
+        if vtable.abi_version >> 16 != abi::ABI_VERSION >> 16 {
+            return refuse(
+                &name,
+                format!(
+                    "built for element interface {}.{}, this runtime speaks {}.{}",
+                    vtable.abi_version >> 16,
+                    vtable.abi_version & 0xffff,
+                    abi::ABI_VERSION >> 16,
+                    abi::ABI_VERSION & 0xffff
+                ),
+            );
+        }
+        if !vtable.align.is_power_of_two() || vtable.align > MAX_ALIGN {
+            return refuse(
+                &name,
+                format!("alignment {} is not a power of two up to {MAX_ALIGN}", vtable.align),
+            );
+        }
+        if vtable.size == 0
+            || !vtable.size.is_multiple_of(vtable.align)
+            || Layout::from_size_align(vtable.size, vtable.align).is_err()
+        {
+            return refuse(
+                &name,
+                format!(
+                    "cell size {} is not a positive multiple of the alignment {}",
+                    vtable.size, vtable.align
+                ),
+            );
+        }
+        if vtable.storage > abi::STORAGE_BOXED || vtable.zero_bytes > abi::ZERO_DEFAULT {
+            return refuse(&name, "unknown storage or zero-bytes promise".into());
+        }
+        let in_cell = vtable
+            .vacancy_offset
+            .checked_add(vtable.vacancy_size)
+            .is_some_and(|end| end <= vtable.size);
+        if vtable.vacancy_size == 0 || !in_cell {
+            return refuse(
+                &name,
+                format!(
+                    "vacancy bytes {}+{} do not lie in the cell of {} bytes",
+                    vtable.vacancy_offset, vtable.vacancy_size, vtable.size
+                ),
+            );
+        }
+        if vtable.relocate.is_none() && vtable.flags & abi::ELEMENT_TRIVIALLY_RELOCATABLE == 0 {
+            return refuse(&name, "neither trivially relocatable nor given `relocate`".into());
+        }
+        if vtable.save.is_some() != vtable.load.is_some() {
+            return refuse(&name, "`save` and `load` come together".into());
+        }
+        Ok(ElementType {
+            vacancy: Vacancy::new(vtable.vacancy_offset, vtable.vacancy_size),
+            // SAFETY: as for the name.
+            language_name: unsafe { text(vtable.language_name) },
+            name,
+            vtable,
+            counters: Counters::default(),
+        })
+    }
+
+    /// `module.Name`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The type's name in its own language.
+    pub fn language_name(&self) -> Option<&str> {
+        self.language_name.as_deref()
+    }
+
+    /// Bytes of one cell.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.vtable.size
+    }
+
+    /// Alignment of a cell.
+    #[inline]
+    pub fn align(&self) -> usize {
+        self.vtable.align
+    }
+
+    /// The vtable, for the optional operations.
+    #[inline]
+    pub fn vtable(&self) -> &ElementVTable {
+        &self.vtable
+    }
+
+    /// Which cells hold an object. Means something only where there is a zero promise.
+    #[inline]
+    pub fn vacancy(&self) -> Vacancy {
+        self.vacancy
+    }
+
+    /// Whether cells tell by themselves which of them are live (else only the bitmap does).
+    #[inline]
+    pub fn has_zero_promise(&self) -> bool {
+        self.vtable.zero_bytes != abi::ZERO_NO_PROMISE
+    }
+
+    /// Whether zero bytes are a valid default value with nothing to destroy.
+    #[inline]
+    pub fn zero_is_default(&self) -> bool {
+        self.vtable.zero_bytes == abi::ZERO_DEFAULT
+    }
+
+    /// Whether a vacant cell can be read as a default value.
+    #[inline]
+    pub fn has_default(&self) -> bool {
+        self.zero_is_default() || self.vtable.construct.is_some()
+    }
+
+    /// Whether cells move with memcpy.
+    #[inline]
+    pub fn is_trivially_relocatable(&self) -> bool {
+        self.vtable.flags & abi::ELEMENT_TRIVIALLY_RELOCATABLE != 0
+    }
+
+    /// Whether several threads may work on objects of the type, without the GIL.
+    #[inline]
+    pub fn is_thread_safe(&self) -> bool {
+        self.vtable.flags & abi::ELEMENT_THREAD_SAFE != 0
+    }
+
+    /// Whether ending an object needs the GIL.
+    #[inline]
+    pub fn destroy_needs_gil(&self) -> bool {
+        self.vtable.flags & abi::ELEMENT_DESTROY_NEEDS_GIL != 0
+    }
+
+    /// Objects constructed, destroyed, ..
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Builds default objects.
+    ///
+    /// # Errors
+    /// `done` cells are live, the others vacant. A type without a default fails at once.
+    ///
+    /// # Safety
+    /// All cells are vacant memory of this type.
+    pub unsafe fn construct(&self, cells: CellsMut<'_>) -> Result<(), Failure> {
+        let Some(construct) = self.vtable.construct else {
+            return Err(self.no_default());
+        };
+        let mut report = Report::new();
+        // SAFETY: the vtable's contract and the caller's promise.
+        let status = unsafe {
+            construct(
+                self.vtable.context,
+                cells.address(0),
+                cells.stride(),
+                cells.len(),
+                &mut report,
+            )
+        };
+        Failure::check(status, &report)
+    }
+
+    /// Copies live objects into vacant cells, in order.
+    ///
+    /// # Errors
+    /// `done` cells are live, the others vacant. A type without copies fails at once.
+    ///
+    /// # Safety
+    /// Both runs are cells of this type and equally long, sources live, destinations vacant; no
+    /// destination is a source cell that comes later.
+    pub unsafe fn copy_construct(
+        &self,
+        to: CellsMut<'_>,
+        from: Cells<'_>,
+    ) -> Result<(), Failure> {
+        debug_assert_eq!(to.len(), from.len());
+        let Some(copy) = self.vtable.copy_construct else {
+            return Err(self.not_copyable());
+        };
+        let mut report = Report::new();
+        // SAFETY: the vtable's contract and the caller's promise.
+        let status = unsafe {
+            copy(
+                self.vtable.context,
+                to.address(0),
+                to.stride(),
+                from.address(0),
+                from.stride(),
+                to.len(),
+                &mut report,
+            )
+        };
+        Failure::check(status, &report)
+    }
+
+    /// Copies live objects over live objects, in order.
+    ///
+    /// # Errors
+    /// `done` cells have their new value, the others their old one. A type without copies fails
+    /// at once.
+    ///
+    /// # Safety
+    /// As for [`Self::copy_construct`], but destinations are live.
+    pub unsafe fn assign(&self, mut to: CellsMut<'_>, from: Cells<'_>) -> Result<(), Failure> {
+        debug_assert_eq!(to.len(), from.len());
+        let Some(assign) = self.vtable.assign else {
+            for index in 0..to.len() {
+                // SAFETY: the caller's promise, cell by cell.
+                unsafe { self.replace(to.part(index, 1), from.part(index, 1)) }
+                    .map_err(|failure| failure.after(index))?;
+            }
+            return Ok(());
+        };
+        let mut report = Report::new();
+        // SAFETY: the vtable's contract and the caller's promise.
+        let status = unsafe {
+            assign(
+                self.vtable.context,
+                to.address(0),
+                to.stride(),
+                from.address(0),
+                from.stride(),
+                to.len(),
+                &mut report,
+            )
+        };
+        Failure::check(status, &report)
+    }
+
+    /// Assignment for types without one: copy to a spare cell, destroy the old value, move the
+    /// copy in. The old value survives a failing copy.
+    ///
+    /// # Safety
+    /// As for [`Self::assign`], with one cell each.
+    unsafe fn replace(&self, mut to: CellsMut<'_>, from: Cells<'_>) -> Result<(), Failure> {
+        if to.address(0) == from.address(0) {
+            return Ok(());
+        }
+        let mut spare = SpareCell::new(self)?;
+        // SAFETY: the spare cell is vacant; afterwards it is live, moves to `to` once `to` is
+        // vacant, and is vacant again when it is given back.
+        unsafe {
+            self.copy_construct(spare.cells(), from)?;
+            let destroyed = self.destroy(to.reborrow());
+            self.relocate(to, spare.cells())?;
+            destroyed
+        }
+    }
+
+    /// Moves live objects into vacant cells. The source cells are vacant afterwards, their bytes
+    /// anything.
+    ///
+    /// # Errors
+    /// `done` objects have moved.
+    ///
+    /// # Safety
+    /// Both runs are cells of this type, equally long, and do not overlap; sources live,
+    /// destinations vacant.
+    pub unsafe fn relocate(&self, to: CellsMut<'_>, from: CellsMut<'_>) -> Result<(), Failure> {
+        debug_assert_eq!(to.len(), from.len());
+        let size = self.size();
+        if let Some(relocate) = self.vtable.relocate {
+            let mut report = Report::new();
+            // SAFETY: the vtable's contract and the caller's promise.
+            let status = unsafe {
+                relocate(
+                    self.vtable.context,
+                    to.address(0),
+                    to.stride(),
+                    from.address(0),
+                    from.stride(),
+                    to.len(),
+                    &mut report,
+                )
+            };
+            return Failure::check(status, &report);
+        }
+        if to.is_contiguous(size) && from.is_contiguous(size) {
+            // SAFETY: contiguous runs of `len * size` bytes that do not overlap.
+            unsafe {
+                to.address(0).copy_from_nonoverlapping(from.address(0), to.len() * size);
+            }
+        } else {
+            for index in 0..to.len() {
+                // SAFETY: single cells of the two runs, which do not overlap.
+                unsafe {
+                    to.address(index).copy_from_nonoverlapping(from.address(index), size);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Destroys live objects, all of them. The cells' bytes are the caller's afterwards.
+    ///
+    /// # Errors
+    /// A destructor failed; every object is gone all the same.
+    ///
+    /// # Safety
+    /// All cells are live objects of this type.
+    pub unsafe fn destroy(&self, cells: CellsMut<'_>) -> Result<(), Failure> {
+        let Some(destroy) = self.vtable.destroy else {
+            return Ok(());
+        };
+        let mut report = Report::new();
+        // SAFETY: the vtable's contract and the caller's promise.
+        let status = unsafe {
+            destroy(
+                self.vtable.context,
+                cells.address(0),
+                cells.stride(),
+                cells.len(),
+                &mut report,
+            )
+        };
+        Failure::check(status, &report)
+    }
+
+    /// The failure of reading a vacant cell of a type without a default.
+    #[cold]
+    pub fn no_default(&self) -> Failure {
+        Failure::new(
+            abi::ERROR_VACANT,
+            format!("{} has no default value, and the cell was never filled", self.name),
+        )
+    }
+
+    /// The failure of copying an object that only moves.
+    #[cold]
+    pub fn not_copyable(&self) -> Failure {
+        Failure::new(abi::ERROR_TYPE, format!("{} objects cannot be copied", self.name))
+    }
+}
+
+impl std::fmt::Debug for ElementType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ElementType")
+            .field("name", &self.name)
+            .field("size", &self.size())
+            .field("align", &self.align())
+            .field("vacancy", &self.vacancy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A zeroed, aligned cell outside any array, for one object on its way.
+pub struct SpareCell<'a> {
+    element: &'a ElementType,
+    pointer: *mut u8,
+    /// Cells up to this size and alignment need no allocation.
+    small: MaybeUninit<SmallCell>,
+}
+
+#[repr(align(16))]
+struct SmallCell([u8; 64]);
+
+impl<'a> SpareCell<'a> {
+    /// A vacant cell.
+    ///
+    /// # Errors
+    /// There is no memory for a large one.
+    pub fn new(element: &'a ElementType) -> Result<Self, Failure> {
+        let mut pointer = std::ptr::null_mut();
+        if !Self::is_small(element) {
+            // SAFETY: size and alignment were checked at registration; the size is not 0.
+            pointer = unsafe { std::alloc::alloc_zeroed(Self::layout(element)) };
+            if pointer.is_null() {
+                return Err(Failure::new(
+                    abi::ERROR_MEMORY,
+                    format!("no memory for one {} of {} bytes", element.name(), element.size()),
+                ));
+            }
+        }
+        Ok(SpareCell { element, pointer, small: MaybeUninit::zeroed() })
+    }
+
+    fn is_small(element: &ElementType) -> bool {
+        element.size() <= size_of::<SmallCell>() && element.align() <= align_of::<SmallCell>()
+    }
+
+    fn layout(element: &ElementType) -> Layout {
+        Layout::from_size_align(element.size(), element.align()).unwrap_or(Layout::new::<u8>())
+    }
+
+    /// The cell. Whoever makes it live must make it vacant again (by moving or destroying the
+    /// object) before the spare cell goes.
+    pub fn cells(&mut self) -> CellsMut<'_> {
+        let pointer = if self.pointer.is_null() {
+            self.small.as_mut_ptr().cast()
+        } else {
+            self.pointer
+        };
+        // SAFETY: one cell's memory, ours alone while `self` is lent.
+        unsafe { CellsMut::new(pointer, self.element.size() as isize, 1) }
+    }
+}
+
+impl Drop for SpareCell<'_> {
+    fn drop(&mut self) {
+        if !self.pointer.is_null() {
+            // SAFETY: allocated in `new` with the same layout.
+            unsafe { std::alloc::dealloc(self.pointer, Self::layout(self.element)) };
+        }
+    }
+}
+
+/// Bytes that every vtable has: up to and with `destroy`.
+const MINIMAL_VTABLE: usize = std::mem::offset_of!(ElementVTable, compare);
+
+/// Copies a size-prefixed struct; members beyond the client's size are zero.
+///
+/// # Safety
+/// `source` is NULL or points to as many readable bytes as the member that `size_of` reads says,
+/// that member being the first, and zero bytes are valid for every member after `minimal`.
+pub unsafe fn read_prefixed<T: Copy>(
+    source: *const T,
+    size_of: impl Fn(&T) -> usize,
+    minimal: usize,
+) -> Result<T, String> {
+    if source.is_null() {
+        return Err("NULL".into());
+    }
+    let mut copy = MaybeUninit::<T>::zeroed();
+    // SAFETY: the first member, the size, is there in every version; the rest is zero, which is
+    // valid for every member of the structs this is called for.
+    let claimed = unsafe {
+        copy.as_mut_ptr().cast::<usize>().write(source.cast::<usize>().read_unaligned());
+        size_of(copy.assume_init_ref())
+    };
+    if claimed < minimal {
+        return Err(format!("struct_size {claimed} is smaller than the smallest, {minimal}"));
+    }
+    // SAFETY: `claimed` bytes are readable, and no more than the copy holds are taken.
+    unsafe {
+        copy.as_mut_ptr()
+            .cast::<u8>()
+            .copy_from_nonoverlapping(source.cast(), claimed.min(std::mem::size_of::<T>()));
+        Ok(copy.assume_init())
+    }
+}
+
+/// # Safety
+/// `text` is NULL or NUL-terminated.
+unsafe fn text(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }.to_str().ok().map(str::to_owned)
+}

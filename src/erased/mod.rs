@@ -1,0 +1,20 @@
+//! Objects without their type: batches of cells, element types, the registry.
+//!
+//! [`Cells`] and [`CellsMut`] carry the lifetime and the access right of a strided run of cells.
+//! [`ElementType`] wraps a client's vtable: what is function pointers and reports outside is
+//! methods and `Result`s inside. [`rules`] applies the rules of life to cells in any state.
+
+mod cells;
+mod counters;
+mod element;
+mod failure;
+mod registry;
+pub mod rules;
+mod vacancy;
+
+pub use cells::{Cells, CellsMut};
+pub use counters::{Counters, Tally};
+pub use element::{ElementType, InvalidElement};
+pub use failure::Failure;
+pub use registry::{Registry, RegistryError};
+pub use vacancy::{CELLS_PER_MASK, Vacancy};

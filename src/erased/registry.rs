@@ -1,0 +1,69 @@
+//! The registered element types, by name. Types never unload.
+
+use super::ElementType;
+use dashmap::{DashMap, Entry};
+
+/// Why a name could not be registered or found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RegistryError {
+    /// The name is taken.
+    Taken {
+        /// The name.
+        name: String,
+    },
+}
+
+impl std::fmt::Display for RegistryError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RegistryError::Taken { name } => write!(
+                f,
+                "the element type {name} is registered already; a type that several modules \
+                 share is registered by one and imported by the others"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RegistryError {}
+
+/// Name -> element type.
+#[derive(Default)]
+pub struct Registry {
+    elements: DashMap<String, &'static ElementType>,
+}
+
+impl Registry {
+    /// Registers a type for the rest of the process.
+    ///
+    /// # Errors
+    /// The name is taken; the type is dropped.
+    pub fn register(&self, element: ElementType) -> Result<&'static ElementType, RegistryError> {
+        match self.elements.entry(element.name().to_owned()) {
+            Entry::Occupied(taken) => Err(RegistryError::Taken { name: taken.key().clone() }),
+            Entry::Vacant(vacant) => {
+                let element: &'static ElementType = Box::leak(Box::new(element));
+                vacant.insert(element);
+                Ok(element)
+            }
+        }
+    }
+
+    /// Takes a name out again, for a registration that failed later on. The type itself stays
+    /// allocated: something may know it already.
+    pub fn withdraw(&self, element: &'static ElementType) {
+        self.elements.remove_if(element.name(), |_, found| std::ptr::eq(*found, element));
+    }
+
+    /// The type of that name.
+    pub fn find(&self, name: &str) -> Option<&'static ElementType> {
+        self.elements.get(name).map(|found| *found)
+    }
+
+    /// All types, by name.
+    pub fn all(&self) -> Vec<&'static ElementType> {
+        let mut all: Vec<_> = self.elements.iter().map(|entry| *entry.value()).collect();
+        all.sort_by(|left, right| left.name().cmp(right.name()));
+        all
+    }
+}
