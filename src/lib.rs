@@ -21,4 +21,6 @@
 pub mod abi;
 
 #[cfg(feature = "core")]
+pub mod erased;
+#[cfg(feature = "core")]
 pub mod memory;

@@ -227,11 +227,7 @@ impl ElementType {
     /// # Safety
     /// Both runs are cells of this type and equally long, sources live, destinations vacant; no
     /// destination is a source cell that comes later.
-    pub unsafe fn copy_construct(
-        &self,
-        to: CellsMut<'_>,
-        from: Cells<'_>,
-    ) -> Result<(), Failure> {
+    pub unsafe fn copy_construct(&self, to: CellsMut<'_>, from: Cells<'_>) -> Result<(), Failure> {
         debug_assert_eq!(to.len(), from.len());
         let Some(copy) = self.vtable.copy_construct else {
             return Err(self.not_copyable());
@@ -364,13 +360,7 @@ impl ElementType {
         let mut report = Report::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe {
-            destroy(
-                self.vtable.context,
-                cells.address(0),
-                cells.stride(),
-                cells.len(),
-                &mut report,
-            )
+            destroy(self.vtable.context, cells.address(0), cells.stride(), cells.len(), &mut report)
         };
         Failure::check(status, &report)
     }
@@ -411,7 +401,9 @@ pub struct SpareCell<'a> {
 }
 
 #[repr(align(16))]
-struct SmallCell([u8; 64]);
+struct SmallCell {
+    _bytes: [u8; 64],
+}
 
 impl<'a> SpareCell<'a> {
     /// A vacant cell.
@@ -444,11 +436,8 @@ impl<'a> SpareCell<'a> {
     /// The cell. Whoever makes it live must make it vacant again (by moving or destroying the
     /// object) before the spare cell goes.
     pub fn cells(&mut self) -> CellsMut<'_> {
-        let pointer = if self.pointer.is_null() {
-            self.small.as_mut_ptr().cast()
-        } else {
-            self.pointer
-        };
+        let pointer =
+            if self.pointer.is_null() { self.small.as_mut_ptr().cast() } else { self.pointer };
         // SAFETY: one cell's memory, ours alone while `self` is lent.
         unsafe { CellsMut::new(pointer, self.element.size() as isize, 1) }
     }

@@ -168,10 +168,7 @@ pub unsafe fn materialise(element: &ElementType, mut cells: CellsMut<'_>) -> Res
 
 /// # Safety
 /// Every cell is live (or zero bytes count as live).
-unsafe fn destroy_and_zero(
-    element: &ElementType,
-    mut cells: CellsMut<'_>,
-) -> Result<(), Failure> {
+unsafe fn destroy_and_zero(element: &ElementType, mut cells: CellsMut<'_>) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let outcome = unsafe { element.destroy(cells.reborrow()) };
     cells.zero(element.size());

@@ -93,8 +93,9 @@ unsafe fn mask_of_words(words: *const u64) -> u64 {
     match zeros {
         0 => u64::MAX,
         64 => 0,
-        _ => (0..CELLS_PER_MASK)
-            .fold(0, |mask, index| mask | (u64::from(word(index) != 0) << index)),
+        _ => {
+            (0..CELLS_PER_MASK).fold(0, |mask, index| mask | (u64::from(word(index) != 0) << index))
+        }
     }
 }
 
