@@ -24,3 +24,6 @@ pub mod abi;
 pub mod erased;
 #[cfg(feature = "core")]
 pub mod memory;
+#[cfg(feature = "runtime")]
+#[doc(hidden)]
+pub mod numpy_abi;
