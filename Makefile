@@ -58,6 +58,8 @@ $(STAMPS)/build-tools: $(STAMPS)/venv pyproject.toml
 $(STAMPS)/test-tools: $(STAMPS)/build-tools
 	@echo "== installing the test tools"
 	$(BIN)/python -m pip install --quiet --upgrade --group test
+	# Only its data file is wanted, not what it imports.
+	$(BIN)/python -m pip install --quiet --upgrade --no-deps statsmodels
 	touch $@
 
 $(STAMPS)/lint-tools: $(STAMPS)/build-tools
@@ -157,6 +159,7 @@ lint-python: $(STAMPS)/lint-tools $(STAMPS)/wheel
 	$(BIN)/ruff check python tests/python
 	$(BIN)/ruff format --check python tests/python
 	$(BIN)/mypy --strict -p denizen
+	$(BIN)/python -m mypy.stubtest denizen._runtime
 	$(BIN)/mypy --strict tests/python/typed_user.py
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error tests/python/typed_user.py
 

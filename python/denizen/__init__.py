@@ -1,0 +1,69 @@
+"""Rust and C++ objects as elements of NumPy arrays.
+
+Each object is constructed once, moved when it must move, and destroyed once, whatever NumPy does
+to the bytes. Two exact number types are included:
+
+>>> import numpy as np, denizen
+>>> a = np.array(["12345678901234567890", 7], dtype=denizen.Integer)
+>>> a * a
+array([152415787532388367501905199875019052100, 49], dtype=Integer)
+
+Other types come from extension modules, in Rust or C++, that register them with this package.
+
+Look inside: `types`, `owner`, `inspect`, `stats`, `handler_name`. Check for leaks: `audit`.
+Exact linear algebra: `denizen.linalg`. Command line: `denizen demo`, `denizen info`.
+"""
+
+from importlib.metadata import version as _version
+from pathlib import Path as _Path
+
+from . import linalg
+from ._audit import LeakError, audit
+from ._inspect import Inspection, inspect
+from ._runtime import (
+    BorrowError,
+    Integer,
+    IntegerDType,
+    Rational,
+    RationalDType,
+    VacantError,
+    handler,
+    handler_name,
+    owner,
+    stats,
+    types,
+)
+
+__all__ = [
+    "BorrowError",
+    "Inspection",
+    "Integer",
+    "IntegerDType",
+    "LeakError",
+    "Rational",
+    "RationalDType",
+    "VacantError",
+    "__version__",
+    "audit",
+    "get_cmake_dir",
+    "get_include",
+    "handler",
+    "handler_name",
+    "inspect",
+    "linalg",
+    "owner",
+    "stats",
+    "types",
+]
+
+__version__ = _version("denizen")
+
+
+def get_include() -> str:
+    """The directory to give a C or C++ compiler with `-I`."""
+    return str(_Path(__file__).parent / "include")
+
+
+def get_cmake_dir() -> str:
+    """The directory to give CMake as `denizen_DIR` for `find_package(denizen CONFIG)`."""
+    return str(_Path(__file__).parent / "cmake")

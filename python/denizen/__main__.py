@@ -1,0 +1,101 @@
+"""The command line: `denizen demo`, `denizen info` (also `python -m denizen ...`)."""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Sequence
+
+import numpy as np
+
+import denizen
+
+from .demo import run_demo, run_fit
+from .demo.tables import DataError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit status: 0, 1 for a failure, 2 for unusable input."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.include_dir:
+        print(denizen.get_include())
+        return 0
+    if options.cmake_dir:
+        print(denizen.get_cmake_dir())
+        return 0
+    if options.command is None:
+        parser.print_help()
+        return 2
+    try:
+        return int(options.run(options))
+    except DataError as error:
+        print(f"denizen: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader of our output is gone (`denizen demo | head`); say nothing more.
+        sys.stderr.close()
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    """One subparser a command; each names the function that runs it."""
+    parser = argparse.ArgumentParser(
+        prog="denizen", description="Rust and C++ objects as elements of NumPy arrays."
+    )
+    parser.add_argument("--version", action="version", version=f"denizen {denizen.__version__}")
+    parser.add_argument("--include-dir", action="store_true", help="print the C and C++ headers")
+    parser.add_argument("--cmake-dir", action="store_true", help="print the CMake package")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    demo = commands.add_parser(
+        "demo",
+        help="solve certified problems exactly, with every object counted",
+        description="Solves problems of the NIST Statistical Reference Datasets in exact "
+        "arithmetic, or fits a model to your own file.",
+    )
+    demo.add_argument("--data", metavar="FILE.csv", help="a CSV file with a header row")
+    demo.add_argument("--fit", metavar="MODEL", help="the model, as in 'y ~ x1 + x2 + x2^2'")
+    demo.set_defaults(run=_demo)
+
+    info = commands.add_parser("info", help="print versions, types and what works here")
+    info.set_defaults(run=_info)
+    return parser
+
+
+def _demo(options: argparse.Namespace) -> int:
+    if (options.data is None) != (options.fit is None):
+        raise DataError("--data and --fit belong together: --data FILE.csv --fit 'y ~ x1 + x2'")
+    return run_fit(options.data, options.fit) if options.data else run_demo()
+
+
+def _info(options: argparse.Namespace) -> int:
+    probe = np.zeros(3, dtype=denizen.Rational)
+    managed = denizen.owner(probe) == "managed"
+    system = f"{platform.system()} {platform.machine()}"
+    rows = [
+        ("denizen", denizen.__version__),
+        ("Python", f"{platform.python_version()} ({platform.python_implementation()}, {system})"),
+        ("NumPy", np.__version__),
+        ("handler here", denizen.handler_name()),
+        ("handler of a new array of Rational", denizen.handler_name(probe)),
+        (
+            "arming",
+            "works: new arrays get managed segments"
+            if managed
+            else "does not work on this NumPy: arrays live by their cells, without headers",
+        ),
+        ("headers", denizen.get_include()),
+    ]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}")
+    print("registered types")
+    for name in denizen.types():
+        print(f"  {name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
