@@ -19,7 +19,10 @@ mod table;
 pub use element::*;
 pub use table::*;
 
-use std::ffi::{c_char, c_void};
+use std::{
+    ffi::{c_char, c_void},
+    mem::MaybeUninit,
+};
 
 /// Version of this interface that this copy was built for: `major << 16 | minor`. A new minor
 /// version only appends; another major version is another interface.
@@ -78,20 +81,18 @@ pub struct Report {
     pub kind: ErrorKind,
     /// Elements completed before the failure.
     pub done: usize,
-    /// UTF-8 text, NUL-terminated, cut at a character boundary where it does not fit.
-    pub message: [c_char; MESSAGE_SIZE],
+    /// UTF-8 text, NUL-terminated, cut at a character boundary where it does not fit. Bytes
+    /// behind the NUL are never read and need no value: a loop call makes a report each time.
+    pub message: [MaybeUninit<c_char>; MESSAGE_SIZE],
 }
 
 impl Report {
-    /// An empty report. Only the first byte of the message is written by intent: the rest is
-    /// zero anyway, and a loop call can afford it.
+    /// An empty report.
+    #[inline]
     pub const fn new() -> Self {
-        Report {
-            struct_size: std::mem::size_of::<Report>() as u32,
-            kind: ERROR_RUNTIME,
-            done: 0,
-            message: [0; MESSAGE_SIZE],
-        }
+        let mut message = [MaybeUninit::uninit(); MESSAGE_SIZE];
+        message[0] = MaybeUninit::new(0);
+        Report { struct_size: size_of::<Report>() as u32, kind: ERROR_RUNTIME, done: 0, message }
     }
 
     /// Records a failure and returns [`FAILED`], so that callers can `return report.fail(..)`.
@@ -102,16 +103,22 @@ impl Report {
             end -= 1;
         }
         for (to, &byte) in self.message.iter_mut().zip(&message.as_bytes()[..end]) {
-            *to = if byte == 0 { b'?' as c_char } else { byte as c_char };
+            to.write(if byte == 0 { b'?' } else { byte } as c_char);
         }
-        self.message[end] = 0;
+        self.message[end].write(0);
         FAILED
     }
 
     /// The message as text.
     pub fn text(&self) -> String {
-        let bytes: Vec<u8> =
-            self.message.iter().take_while(|&&c| c != 0).map(|&c| c as u8).collect();
+        let bytes: Vec<u8> = self
+            .message
+            .iter()
+            // SAFETY: `new` and `fail` end the text with a NUL, as every client must; no byte
+            // behind it is looked at.
+            .map(|character| unsafe { character.assume_init() } as u8)
+            .take_while(|&character| character != 0)
+            .collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
