@@ -28,7 +28,7 @@ macro_rules! constants {
 }
 
 /// Sizes (`sizeof T`), offsets (`T.field`) and constants of these bindings, under the names of
-/// NumPy's headers, and the indices of [`function_indices`].
+/// NumPy's headers, and the indices of the table entries used.
 pub fn layout() -> Vec<(&'static str, usize)> {
     let mut table = Vec::new();
     structs(&mut table);

@@ -3,7 +3,7 @@
 //! Own bindings, because the `numpy` crate lacks what a dtype needs (the functions newer than
 //! NumPy 1.15, the slots, the loop types, `mem_handler`). They are written for NumPy 2.4 and
 //! later; [`import`] finds NumPy at run time, refuses others with an explanation, and checks the
-//! layouts against the NumPy it found. The test `test_numpy_layout.py` compares [`layout`] with
+//! layouts against the NumPy it found. The test `test_numpy_layout.py` compares [`layout()`] with
 //! the real headers.
 //!
 //! Nothing here knows about elements or segments.

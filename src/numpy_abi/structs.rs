@@ -1,6 +1,6 @@
 //! The C structs of NumPy 2.4 and later, field by field.
 //!
-//! Names and order are those of `numpy/ndarraytypes.h` and `numpy/dtype_api.h`; [`super::layout`]
+//! Names and order are those of `numpy/ndarraytypes.h` and `numpy/dtype_api.h`; [`super::layout()`]
 //! compares them with the real headers. Structs that NumPy may lengthen at the end are only ever
 //! read through pointers that NumPy handed out.
 #![expect(non_camel_case_types, reason = "the names are NumPy's own")]

@@ -33,7 +33,8 @@ def compiled(tmp_path_factory):
     includes = [f"-I{np.get_include()}", f"-I{sysconfig.get_path('include')}"]
     subprocess.run([*compiler, "-Werror", *includes, SOURCE, "-o", program], check=True)
     lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout
-    return {name: int(value) for name, value in (l.rsplit(" ", 1) for l in lines.splitlines())}
+    rows = (line.rsplit(" ", 1) for line in lines.splitlines())
+    return {name: int(value) for name, value in rows}
 
 
 @pytest.fixture(scope="module")
