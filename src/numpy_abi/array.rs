@@ -87,10 +87,17 @@ impl<'a> Array<'a> {
         self.shape().iter().map(|&length| length.unsigned_abs()).product()
     }
 
-    /// The array's dtype.
-    pub fn descr(self) -> Descr<'a> {
-        // SAFETY: an array has a dtype, which lives as long as it does.
-        unsafe { Descr::from_ptr_unchecked((*self.pointer.as_ptr()).descr) }
+    /// Borrowed reference to the array's dtype, good until Python code runs: `a.dtype = ..` and
+    /// `__setstate__` replace it.
+    pub fn descr(self) -> *mut PyArray_Descr {
+        // SAFETY: `pointer` is an array (invariant).
+        unsafe { (*self.pointer.as_ptr()).descr }
+    }
+
+    /// Bytes of one element.
+    pub fn elsize(self) -> usize {
+        // SAFETY: an array's dtype is never NULL, and it lives while no Python code runs.
+        unsafe { Descr::from_ptr_unchecked(self.descr()) }.elsize()
     }
 
     /// `NPY_ARRAY_*` flags.
@@ -126,22 +133,26 @@ impl<'a> Array<'a> {
         unsafe { (*self.pointer.as_ptr()).mem_handler }
     }
 
-    /// The handler itself; `None` where the array does not own its data.
-    pub fn handler(self) -> Option<&'a PyDataMem_Handler> {
-        let capsule = self.mem_handler();
-        if capsule.is_null() {
-            return None;
-        }
-        // SAFETY: the capsule is alive (the array holds it); an invalid one gives NULL.
-        let handler = unsafe {
-            if ffi::PyCapsule_IsValid(capsule, MEM_HANDLER.as_ptr()) == 0 {
-                return None;
-            }
-            ffi::PyCapsule_GetPointer(capsule, MEM_HANDLER.as_ptr())
-        };
-        // SAFETY: a capsule of that name holds a handler (NEP 49), which the array keeps alive.
-        unsafe { handler.cast::<PyDataMem_Handler>().as_ref() }
+    /// A copy of the handler; `None` where the array does not own its data.
+    pub fn handler(self) -> Option<PyDataMem_Handler> {
+        // SAFETY: the array holds a reference to the capsule, or has none.
+        unsafe { handler_in(self.mem_handler()) }
     }
+}
+
+/// A copy of the handler in a capsule; `None` for NULL and for any other object.
+///
+/// # Safety
+/// `capsule` is NULL or a valid object; the thread is attached.
+pub unsafe fn handler_in(capsule: *mut PyObject) -> Option<PyDataMem_Handler> {
+    // SAFETY: `PyCapsule_IsValid` takes any object and NULL.
+    if unsafe { ffi::PyCapsule_IsValid(capsule, MEM_HANDLER.as_ptr()) } == 0 {
+        return None;
+    }
+    // SAFETY: a valid capsule of this name.
+    let handler = unsafe { ffi::PyCapsule_GetPointer(capsule, MEM_HANDLER.as_ptr()) };
+    // SAFETY: a capsule of this name holds a handler (NEP 49).
+    unsafe { handler.cast::<PyDataMem_Handler>().as_ref() }.copied()
 }
 
 /// `count` numbers from `pointer`.

@@ -7,11 +7,10 @@ use std::ffi::{CStr, c_int};
 use std::fmt::Debug;
 
 use pyo3::exceptions::PyImportError;
-use pyo3::ffi;
 use pyo3::prelude::*;
 
 use super::api::{NumpyApi, chained};
-use super::array::{Array, Descr};
+use super::array::{Array, Descr, handler_in};
 use super::structs::*;
 use super::version::NumpyVersion;
 
@@ -127,7 +126,7 @@ impl Expected {
         same("shape", view.shape(), vec![3, 2])?;
         same("strides", view.strides(), vec![8, 24])?;
         same("flags", view.flags(), self.flags)?;
-        same("descr", view.descr().as_ptr() as usize, self.descr)?;
+        same("descr", view.descr() as usize, self.descr)?;
 
         same("mem_handler of a view", view.mem_handler() as usize, 0)?;
         let handler = owner.handler().ok_or("mem_handler of a fresh array is no handler")?;
@@ -149,9 +148,8 @@ impl Expected {
         same("type(dtype).type_num", class.type_num, self.type_num)?;
         same("type(dtype).scalar_type", class.scalar_type as usize, self.scalar_type)?;
 
-        let default = api.default_handler();
-        // SAFETY: a valid object (the table's variable), and the thread is attached.
-        let valid = unsafe { ffi::PyCapsule_IsValid(default, MEM_HANDLER.as_ptr()) };
-        same("PyDataMem_DefaultHandler's validity", valid, 1)
+        // SAFETY: the table's variable holds a valid object, and the thread is attached.
+        let default = unsafe { handler_in(api.default_handler()) };
+        same("PyDataMem_DefaultHandler's validity", default.is_some(), true)
     }
 }

@@ -21,7 +21,7 @@ mod types;
 mod version;
 
 pub use api::{NumpyApi, get, import};
-pub use array::{Array, Descr};
+pub use array::{Array, Descr, handler_in};
 pub use layout::layout;
 pub use structs::*;
 pub use version::NumpyVersion;
