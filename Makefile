@@ -55,10 +55,10 @@ $(STAMPS)/build-tools: $(STAMPS)/venv pyproject.toml
 	$(BIN)/python -m pip install --quiet --upgrade --group build
 	touch $@
 
+# Of statsmodels only a data file is wanted, not what it imports.
 $(STAMPS)/test-tools: $(STAMPS)/build-tools
 	@echo "== installing the test tools"
 	$(BIN)/python -m pip install --quiet --upgrade --group test
-	# Only its data file is wanted, not what it imports.
 	$(BIN)/python -m pip install --quiet --upgrade --no-deps statsmodels
 	touch $@
 

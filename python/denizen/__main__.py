@@ -79,7 +79,7 @@ def _info(options: argparse.Namespace) -> int:
         ("Python", f"{platform.python_version()} ({platform.python_implementation()}, {system})"),
         ("NumPy", np.__version__),
         ("handler here", denizen.handler_name()),
-        ("handler of a new array of Rational", denizen.handler_name(probe)),
+        ("handler of a new array of Rational", denizen.handler_name(probe) or "none"),
         (
             "arming",
             "works: new arrays get managed segments"

@@ -20,7 +20,8 @@ live: int = found.live
 bits: tuple[bool, ...] = found.bitmap
 names: list[str] = denizen.types()
 count: int = denizen.stats()["denizen.Rational"]["live"]
-where: str = denizen.owner(a) + denizen.handler_name(a) + denizen.handler_name()
+where: str = denizen.owner(a) + denizen.handler_name()
+handler: str | None = denizen.handler_name(a)
 include: str = denizen.get_include() + denizen.get_cmake_dir() + denizen.__version__
 
 try:
