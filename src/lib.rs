@@ -27,3 +27,5 @@ pub mod memory;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod numpy_abi;
+#[cfg(feature = "core")]
+mod sync;

@@ -8,7 +8,9 @@ pub(crate) use std::{
     hint,
     sync::{
         Arc, Condvar, Mutex, MutexGuard,
-        atomic::{self, AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+        atomic::{
+            self, AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        },
     },
     thread,
 };
@@ -18,7 +20,9 @@ pub(crate) use loom::{
     hint,
     sync::{
         Arc, Condvar, Mutex, MutexGuard,
-        atomic::{self, AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+        atomic::{
+            self, AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        },
     },
     thread,
 };

@@ -9,10 +9,59 @@
 //! throughout the call. For a block that another thread allocates or releases during the call either
 //! answer may come; whoever needs more must keep the block alive around the call.
 
+//!
+//! # How it works
+//! ```text
+//! mapped        chooses between small and large, copies where blocks move between them
+//! fork          locks around fork
+//! small         blocks of up to 32 KiB: slots of spans ... thread_cache, pool, span, size_class
+//! large         blocks of whole 64 KiB slabs, and the bounded cache of released ones
+//! directory     which record an address belongs to    ... page_map
+//! metadata      memory for records
+//! lock          spinning lock
+//! os            mmap and friends, or a portable fallback
+//! ```
+//! `plain` replaces all of it under loom and Miri.
+
 use std::{fmt, ptr::NonNull};
 
+#[cfg(not(any(loom, miri)))]
+mod directory;
+#[cfg(not(any(loom, miri)))]
+mod fork;
+#[cfg(not(any(loom, miri)))]
+mod large;
+#[cfg(any(not(any(loom, miri)), test))]
+pub(crate) mod lock;
+#[cfg(not(any(loom, miri)))]
+mod mapped;
+#[cfg(not(any(loom, miri)))]
+mod metadata;
+#[cfg(not(any(loom, miri)))]
+mod os;
+#[cfg(any(not(any(loom, miri)), test))]
+#[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
+mod page_map;
+#[cfg(any(loom, miri))]
 mod plain;
+#[cfg(any(not(any(loom, miri)), test))]
+#[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
+mod pool;
+#[cfg(any(not(any(loom, miri)), test))]
+#[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
+mod size_class;
+#[cfg(not(any(loom, miri)))]
+mod small;
+#[cfg(any(not(any(loom, miri)), test))]
+#[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
+mod span;
+#[cfg(any(not(any(loom, miri)), test))]
+#[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
+mod thread_cache;
 
+#[cfg(not(any(loom, miri)))]
+use mapped as backend;
+#[cfg(any(loom, miri))]
 use plain as backend;
 
 /// The largest alignment that [`allocate`] accepts, in bytes.
@@ -147,6 +196,34 @@ pub unsafe fn remap(
 #[must_use]
 pub fn block_of(pointer: *const u8) -> Option<BlockInfo> {
     backend::block_of(pointer)
+}
+
+/// As [`block_of`], with what tells later whether the block is still live: cheaper than another
+/// lookup, for callers that remember blocks.
+#[inline]
+#[must_use]
+pub fn witness_of(pointer: *const u8) -> Option<(BlockInfo, Witness)> {
+    let (info, witness) = backend::witness_of(pointer)?;
+    Some((info, Witness(witness)))
+}
+
+/// Tells whether a block that was live when [`witness_of`] saw it has been live ever since, or has
+/// been replaced by one with the same bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Witness(backend::Witness);
+
+impl Witness {
+    /// The block is still there.
+    #[inline]
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.0.is_live()
+    }
+}
+
+/// Gives back to the system what is kept of released large blocks (at most 64 MiB).
+pub fn trim() {
+    backend::trim();
 }
 
 /// Refuses what no allocation can satisfy, so that no later arithmetic overflows.

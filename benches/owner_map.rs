@@ -1,0 +1,183 @@
+//! What it costs to find the block of an address, and to allocate and release one, beside malloc
+//! and free in the same run. `cargo bench --no-default-features --features core --bench owner_map`
+
+use std::{
+    alloc::{self, Layout},
+    hint::black_box,
+    ptr::{self, NonNull},
+};
+
+use denizen::memory;
+use divan::{Bencher, counter::ItemsCount};
+
+fn main() {
+    divan::main();
+}
+
+/// How many blocks are live meanwhile.
+const LIVE: [usize; 4] = [0, 1, 1_000, 100_000];
+
+/// Lookups an iteration: enough to hide the clock.
+const LOOKUPS: usize = 4096;
+
+/// Live blocks of mixed sizes (four in five small), released at the end.
+struct Blocks(Vec<(NonNull<u8>, usize)>);
+
+impl Blocks {
+    fn new(count: usize) -> Self {
+        let sizes = [128, 400, 1200, 9000, 40_000];
+        let block = |k: usize| {
+            let block = memory::allocate(sizes[k % sizes.len()], 64).expect("memory for the bench");
+            (block.start, block.size)
+        };
+        Self((0..count).map(block).collect())
+    }
+
+    /// Addresses inside blocks, in random order.
+    fn interior(&self) -> Vec<*const u8> {
+        let mut random = Random(1);
+        let mut one = || {
+            let (start, size) = self.0[random.next() % self.0.len()];
+            start.as_ptr().wrapping_add(random.next() % size).cast_const()
+        };
+        (0..LOOKUPS).map(|_| one()).collect()
+    }
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        // SAFETY: allocated by `new`, used no more.
+        self.0.iter().for_each(|&(start, _)| unsafe { memory::release(start) });
+    }
+}
+
+/// Steele and Vigna's SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) as usize
+    }
+}
+
+fn look_up(bencher: Bencher<'_, '_>, addresses: &[*const u8]) {
+    bencher.counter(ItemsCount::new(addresses.len())).bench_local(|| {
+        let found = addresses.iter().filter(|&&address| memory::block_of(address).is_some());
+        black_box(found.count())
+    });
+}
+
+/// Every lookup waits for the one before: the latency rather than the throughput.
+fn look_up_chained(bencher: Bencher<'_, '_>, addresses: &[*const u8]) {
+    bencher.counter(ItemsCount::new(addresses.len())).bench_local(|| {
+        let mut zero = 0;
+        for address in addresses {
+            let found = memory::block_of(address.wrapping_add(black_box(zero)));
+            zero = found.map_or(0, |found| found.size & 1);
+        }
+        zero
+    });
+}
+
+#[divan::bench(args = &LIVE[1..])]
+fn hit(bencher: Bencher<'_, '_>, live: usize) {
+    let blocks = Blocks::new(live);
+    look_up(bencher, &blocks.interior());
+}
+
+#[divan::bench(args = &LIVE[1..])]
+fn hit_chained(bencher: Bencher<'_, '_>, live: usize) {
+    let blocks = Blocks::new(live);
+    look_up_chained(bencher, &blocks.interior());
+}
+
+#[divan::bench(args = LIVE)]
+fn miss_in_the_heap(bencher: Bencher<'_, '_>, live: usize) {
+    let _blocks = Blocks::new(live);
+    let heap = (0..LOOKUPS).map(|_| Box::new([0_u8; 256])).collect::<Vec<_>>();
+    let addresses = heap.iter().map(|bytes| bytes[100..].as_ptr()).collect::<Vec<_>>();
+    look_up(bencher, &addresses);
+}
+
+#[divan::bench(args = LIVE)]
+fn miss_in_the_heap_chained(bencher: Bencher<'_, '_>, live: usize) {
+    let _blocks = Blocks::new(live);
+    let heap = (0..LOOKUPS).map(|_| Box::new([0_u8; 256])).collect::<Vec<_>>();
+    let addresses = heap.iter().map(|bytes| bytes[100..].as_ptr()).collect::<Vec<_>>();
+    look_up_chained(bencher, &addresses);
+}
+
+#[divan::bench(args = LIVE)]
+fn miss_wild(bencher: Bencher<'_, '_>, live: usize) {
+    let _blocks = Blocks::new(live);
+    let mut random = Random(2);
+    let mut wild = || ptr::without_provenance::<u8>(random.next() >> 17);
+    look_up(bencher, &(0..LOOKUPS).map(|_| wild()).collect::<Vec<_>>());
+}
+
+#[divan::bench(args = LIVE)]
+fn hit_while_another_thread_allocates(bencher: Bencher<'_, '_>, live: usize) {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let blocks = Blocks::new(live.max(1));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                drop(Blocks::new(50));
+            }
+        });
+        look_up(bencher, &blocks.interior());
+        stop.store(true, Ordering::Relaxed);
+    });
+}
+
+const SIZES: [usize; 7] = [128, 1000, 8 << 10, 100 << 10, 1 << 20, 8 << 20, 32 << 20];
+
+#[divan::bench(args = SIZES)]
+fn allocate_release(size: usize) {
+    let block = memory::allocate(black_box(size), 64).expect("memory for the bench");
+    // SAFETY: allocated above, used no more.
+    unsafe { memory::release(black_box(block.start)) };
+}
+
+#[divan::bench(args = SIZES)]
+fn allocate_zeroed_release_zeroed(size: usize) {
+    let block = memory::allocate_zeroed(black_box(size), 64).expect("memory for the bench");
+    // SAFETY: allocated above, all zero, used no more.
+    unsafe { memory::release_zeroed(black_box(block.start)) };
+}
+
+#[divan::bench(args = SIZES)]
+fn malloc_free(size: usize) {
+    let layout = Layout::from_size_align(black_box(size), 16).expect("a valid layout");
+    // SAFETY: the layout is not empty.
+    let start = unsafe { alloc::alloc(layout) };
+    // SAFETY: allocated above.
+    unsafe { alloc::dealloc(black_box(start), layout) };
+}
+
+#[divan::bench(args = SIZES)]
+fn allocate_fill_release(size: usize) {
+    let block = memory::allocate(black_box(size), 64).expect("memory for the bench");
+    // SAFETY: allocated above with at least `size` bytes, used no more.
+    unsafe {
+        block.start.write_bytes(1, size);
+        memory::release(black_box(block.start));
+    }
+}
+
+#[divan::bench(args = SIZES)]
+fn malloc_fill_free(size: usize) {
+    let layout = Layout::from_size_align(black_box(size), 16).expect("a valid layout");
+    // SAFETY: the layout is not empty, and the block has `size` bytes.
+    unsafe {
+        let start = alloc::alloc(layout);
+        start.write_bytes(1, size);
+        alloc::dealloc(black_box(start), layout);
+    }
+}

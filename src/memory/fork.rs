@@ -1,0 +1,67 @@
+//! What makes `fork` safe while other threads allocate.
+//!
+//! The thread that forks takes every lock of this module first and gives them back in parent and
+//! child, so the child finds no lock held and no structure half changed. What lies outside locks is
+//! safe as it is: the page map is lock-free, a thread's bins are its own, and the forking thread is
+//! not inside an allocation. A child loses what other threads of the parent held at that moment:
+//! the blocks in their bins (bounded by `size_class::cached_blocks`) and at most one block a thread
+//! that was on its way. Such blocks are misses for ever; nothing else depends on them.
+
+use super::{large, metadata, os, small};
+use crate::sync::{AtomicU32, Ordering, thread};
+
+/// 0, the process that is registering the handlers, or [`DONE`].
+static ARMED: AtomicU32 = AtomicU32::new(0);
+
+const DONE: u32 = u32::MAX;
+
+/// Registers the handlers once. Called before any lock is taken that they would take.
+#[inline]
+pub(super) fn arm() {
+    if ARMED.load(Ordering::Acquire) != DONE {
+        register();
+    }
+}
+
+#[cold]
+fn register() {
+    let me = os::process();
+    loop {
+        let registrar = ARMED.load(Ordering::Acquire);
+        if registrar == DONE {
+            return;
+        }
+        if registrar == me {
+            // Another thread of this process is at it.
+            thread::yield_now();
+            continue;
+        }
+        // Nobody is, or a thread of the parent was when it forked this process.
+        let claimed =
+            ARMED.compare_exchange(registrar, me, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        if claimed {
+            // Without memory for the handlers we go on without: only a fork in the middle of
+            // another thread's slow path would notice.
+            os::on_fork(prepare, resume, resume);
+            ARMED.store(DONE, Ordering::Release);
+        }
+    }
+}
+
+/// Takes the locks in the order in which one is taken while another is held.
+extern "C" fn prepare() {
+    small::POOLS.iter().for_each(|pool| pool.acquire());
+    small::SPANS.acquire();
+    large::LARGE.acquire();
+    metadata::CHUNKS.acquire();
+}
+
+extern "C" fn resume() {
+    // SAFETY: `prepare` took each lock in this thread, or in the one it is a copy of.
+    unsafe {
+        metadata::CHUNKS.release();
+        large::LARGE.release();
+        small::SPANS.release();
+        small::POOLS.iter().for_each(|pool| pool.release());
+    }
+}

@@ -1,0 +1,192 @@
+//! The interface of this module over small and large blocks.
+
+use std::ptr::NonNull;
+
+use super::{
+    AllocError, Block, BlockInfo, MIN_ALIGN, Resized,
+    directory::{self, Record},
+    large::{self, Large},
+    size_class::{class_for, class_size},
+    small,
+    span::{self, Slot},
+};
+use crate::sync::AtomicU8;
+
+pub(super) use super::large::trim;
+
+#[inline]
+pub(super) fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {
+    obtain(size, align, false)
+}
+
+#[inline]
+pub(super) fn allocate_zeroed(size: usize, align: usize) -> Result<Block, AllocError> {
+    let block = obtain(size, align, true)?;
+    if !block.zeroed {
+        // SAFETY: the block is ours and has this size.
+        unsafe { block.start.write_bytes(0, block.size) };
+    }
+    Ok(Block { zeroed: true, ..block })
+}
+
+/// A block; a large one is zero if it must be.
+#[inline]
+fn obtain(size: usize, align: usize, must_be_zero: bool) -> Result<Block, AllocError> {
+    let error = AllocError { size, align };
+    if let Some(class) = class_for(size, align) {
+        let (start, zeroed) = match small::allocate(class) {
+            Some(found) => found,
+            None => {
+                trim();
+                small::allocate(class).ok_or(error)?
+            }
+        };
+        Ok(Block { start, size: class_size(class), zeroed })
+    } else {
+        let (start, size, zeroed) = large::allocate(size, must_be_zero).ok_or(error)?;
+        Ok(Block { start, size, zeroed })
+    }
+}
+
+/// A live block.
+#[derive(Clone, Copy)]
+enum Live {
+    Small(Slot<'static>),
+    Large(&'static Large),
+}
+
+/// The live block that starts at `start`.
+#[inline]
+fn live_at(start: NonNull<u8>) -> Option<Live> {
+    let address = start.as_ptr().addr();
+    match directory::find(address)? {
+        Record::Span(span) => {
+            let slot = span.slot_of(address)?;
+            (slot.is_live() && slot.start() == address).then_some(Live::Small(slot))
+        }
+        Record::Large(large) => {
+            let (info, _) = large.block_at(address)?;
+            (info.start == start).then_some(Live::Large(large))
+        }
+    }
+}
+
+/// # Safety
+/// As [`super::release`].
+#[inline]
+pub(super) unsafe fn release(start: NonNull<u8>, zero: bool) {
+    match live_at(start) {
+        Some(Live::Small(slot)) => small::release(slot, zero),
+        Some(Live::Large(large)) => large::release(large, zero),
+        // A caller's error; memory stays whole if we do nothing.
+        None => debug_assert!(false, "released what is not a live block: {start:p}"),
+    }
+}
+
+/// # Safety
+/// As [`super::try_grow_in_place`].
+pub(super) unsafe fn try_grow_in_place(start: NonNull<u8>, new_size: usize) -> Option<Resized> {
+    match live_at(start)? {
+        Live::Small(slot) => {
+            let size = slot.span.slot_size();
+            (new_size <= size).then_some(Resized { start, size, zeroed_from: size })
+        }
+        Live::Large(large) => large::grow_in_place(large, new_size),
+    }
+}
+
+/// # Safety
+/// As [`super::remap`].
+pub(super) unsafe fn remap(
+    start: NonNull<u8>,
+    new_size: usize,
+    align: usize,
+) -> Result<Resized, AllocError> {
+    let error = AllocError { size: new_size, align };
+    let old_size = match live_at(start).ok_or(error)? {
+        Live::Small(slot) => {
+            let size = slot.span.slot_size();
+            let aligned = start.as_ptr().addr().is_multiple_of(align.max(MIN_ALIGN));
+            if new_size <= size && new_size > size / 2 && aligned {
+                return Ok(Resized { start, size, zeroed_from: size });
+            }
+            size
+        }
+        Live::Large(large) => {
+            let size = large.size();
+            if class_for(new_size, align).is_none() {
+                if new_size <= size {
+                    let size = large::shrink(large, new_size);
+                    return Ok(Resized { start, size, zeroed_from: size });
+                }
+                let grown = large::grow_in_place(large, new_size)
+                    .or_else(|| large::move_pages(large, new_size));
+                if let Some(grown) = grown {
+                    return Ok(grown);
+                }
+            }
+            size
+        }
+    };
+    // Small blocks, and pages that would not move: their bytes do.
+    let new = obtain(new_size, align, false)?;
+    let kept = old_size.min(new.size);
+    // SAFETY: both blocks have `kept` bytes, and they are distinct live blocks.
+    unsafe { new.start.copy_from_nonoverlapping(start, kept) };
+    // SAFETY: the caller gives the old block up.
+    unsafe { release(start, false) };
+    let zeroed_from = if new.zeroed { kept } else { new.size };
+    Ok(Resized { start: new.start, size: new.size, zeroed_from })
+}
+
+#[inline]
+pub(super) fn block_of(pointer: *const u8) -> Option<BlockInfo> {
+    let address = pointer.addr();
+    match directory::find(address)? {
+        Record::Span(span) => {
+            let slot = span.slot_of(address)?;
+            if slot.is_live() { slot_info(slot) } else { None }
+        }
+        Record::Large(large) => Some(large.block_at(address)?.0),
+    }
+}
+
+#[inline]
+fn slot_info(slot: Slot<'static>) -> Option<BlockInfo> {
+    let start = NonNull::new(std::ptr::with_exposed_provenance_mut(slot.start()))?;
+    Some(BlockInfo { start, size: slot.span.slot_size() })
+}
+
+/// Where to look whether a block is still live. A slot's bytes never change, so a slot that was
+/// released and handed out again is the same block as far as addresses go.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Witness {
+    Small(&'static AtomicU8),
+    Large(&'static Large, u64),
+}
+
+impl Witness {
+    #[inline]
+    pub(super) fn is_live(&self) -> bool {
+        match self {
+            Self::Small(state) => span::is_live(state),
+            Self::Large(large, version) => large.is_still(*version),
+        }
+    }
+}
+
+#[inline]
+pub(super) fn witness_of(pointer: *const u8) -> Option<(BlockInfo, Witness)> {
+    let address = pointer.addr();
+    match directory::find(address)? {
+        Record::Span(span) => {
+            let slot = span.slot_of(address)?;
+            let info = if slot.is_live() { slot_info(slot) } else { None };
+            Some((info?, Witness::Small(slot.state())))
+        }
+        Record::Large(large) => {
+            let (info, version) = large.block_at(address)?;
+            Some((info, Witness::Large(large, version)))
+        }
+    }
+}
