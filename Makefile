@@ -70,6 +70,7 @@ $(STAMPS)/lint-tools: $(STAMPS)/build-tools
 venv: $(STAMPS)/test-tools
 
 $(STAMPS)/wheel: $(STAMPS)/build-tools $(RUST_SOURCES) $(PACKAGE_SOURCES)
+	@command -v $(CARGO) >/dev/null || { echo "Rust is missing; install it from https://rustup.rs" >&2; exit 1; }
 	@echo "== building the wheel (the first time compiles all dependencies)"
 	rm -rf $(VENV)/wheels
 	$(BIN)/maturin build --release --locked --interpreter $(BIN)/python --out $(VENV)/wheels
