@@ -20,6 +20,14 @@
 
 pub mod abi;
 
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(feature = "client")]
+pub use client::{
+    Casting, ElementBuilder, ElementHandle, Error, ErrorKind, Failure, Raised, element,
+    element_under_gil, runtime,
+};
+
 #[cfg(feature = "core")]
 pub mod erased;
 #[cfg(feature = "core")]

@@ -1,0 +1,167 @@
+//! A finished description: the C structs that the runtime reads, and what they point to.
+
+use super::builder::ElementBuilder;
+use super::error::Error;
+use super::loops::Owner;
+use super::shared::Shared;
+use super::storage::CellLayout;
+use crate::abi::{self, Cast, ElementSpec, ElementVTable, Identity, Loop, Operand, PyObject};
+use std::ffi::CString;
+use std::sync::Arc;
+
+/// An element type as it is registered, made by [`ElementBuilder::define`].
+///
+/// The functions of the vtable, the loops, casts and identities may be called as long as the
+/// definition lives.
+pub struct Definition<T: 'static> {
+    name: CString,
+    language_name: CString,
+    vtable: Box<ElementVTable>,
+    loops: Vec<Loop>,
+    casts: Vec<Cast>,
+    identities: Vec<Identity>,
+    scalar_class: *mut PyObject,
+    documentation: Option<CString>,
+    // The structs above point into these.
+    shared: Arc<Shared<T>>,
+    strings: Vec<CString>,
+    operands: Vec<Vec<Operand>>,
+    owners: Vec<Owner>,
+}
+
+impl<T: 'static> Definition<T> {
+    pub(super) fn new<S>(mut builder: ElementBuilder<T, S>, module: &str) -> Result<Self, Error> {
+        let full_name = format!("{module}.{}", builder.name);
+        let name = builder.c_string(&full_name);
+        let language_name = builder.c_string(std::any::type_name::<T>());
+        if let Some(error) = builder.error {
+            return Err(Error::new(error.kind(), format!("{full_name}: {error}")));
+        }
+        let _ = builder.shared.name.set(full_name);
+
+        let mut vtable = Box::new(builder.vtable);
+        vtable.name = name.as_ptr();
+        vtable.language_name = language_name.as_ptr();
+        vtable.context = Arc::as_ptr(&builder.shared).cast_mut().cast();
+
+        let (mut strings, mut operands) = (Vec::new(), Vec::new());
+        let mut loops = Vec::with_capacity(builder.loops.len());
+        for entry in builder.loops {
+            loops.push(Loop {
+                struct_size: size_of::<Loop>(),
+                ufunc: entry.ufunc.as_ptr(),
+                operands: entry.operands.as_ptr(),
+                input_count: entry.input_count as u32,
+                output_count: (entry.operands.len() - entry.input_count) as u32,
+                function: entry.function,
+                context: entry.context,
+                flags: 0,
+            });
+            strings.push(entry.ufunc);
+            operands.push(entry.operands);
+        }
+        let casts = builder
+            .casts
+            .iter()
+            .map(|entry| Cast {
+                struct_size: size_of::<Cast>(),
+                from: entry.from.operand(),
+                to: entry.to.operand(),
+                level: entry.level,
+                flags: 0,
+                function: entry.function,
+                context: entry.context,
+            })
+            .collect();
+        let mut identities = Vec::with_capacity(builder.identities.len());
+        for entry in builder.identities {
+            identities.push(Identity {
+                struct_size: size_of::<Identity>(),
+                ufunc: entry.ufunc.as_ptr(),
+                construct: entry.construct,
+                context: entry.context,
+            });
+            strings.push(entry.ufunc);
+        }
+        Ok(Definition {
+            name,
+            language_name,
+            vtable,
+            loops,
+            casts,
+            identities,
+            scalar_class: builder.scalar_class,
+            documentation: builder.documentation,
+            shared: builder.shared,
+            strings,
+            operands,
+            owners: builder.owners,
+        })
+    }
+
+    /// The type's full name, `module.Name`.
+    pub fn name(&self) -> &str {
+        self.shared.name()
+    }
+
+    /// The operations.
+    pub fn vtable(&self) -> &ElementVTable {
+        &self.vtable
+    }
+
+    /// The loops.
+    pub fn loops(&self) -> &[Loop] {
+        &self.loops
+    }
+
+    /// The casts.
+    pub fn casts(&self) -> &[Cast] {
+        &self.casts
+    }
+
+    /// The identities.
+    pub fn identities(&self) -> &[Identity] {
+        &self.identities
+    }
+
+    /// What the runtime registers; it points into `self`.
+    pub fn spec(&self) -> ElementSpec {
+        ElementSpec {
+            struct_size: size_of::<ElementSpec>(),
+            vtable: &raw const *self.vtable,
+            loops: self.loops.as_ptr(),
+            loop_count: self.loops.len(),
+            casts: self.casts.as_ptr(),
+            cast_count: self.casts.len(),
+            identities: self.identities.as_ptr(),
+            identity_count: self.identities.len(),
+            scalar_class: self.scalar_class,
+            documentation: self.documentation.as_ref().map_or(std::ptr::null(), |d| d.as_ptr()),
+        }
+    }
+
+    pub(super) fn cell(&self) -> CellLayout<T> {
+        CellLayout::new(self.vtable.storage, self.vtable.size)
+    }
+
+    /// Keeps everything for good: a registered type never goes away.
+    pub fn leak(self) -> &'static abi::ElementVTable {
+        let Definition {
+            name,
+            language_name,
+            vtable,
+            loops,
+            casts,
+            identities,
+            shared,
+            strings,
+            operands,
+            owners,
+            documentation,
+            ..
+        } = self;
+        std::mem::forget((name, language_name, loops, casts, identities, shared));
+        std::mem::forget((strings, operands, owners, documentation));
+        Box::leak(vtable)
+    }
+}

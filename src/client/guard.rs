@@ -1,0 +1,49 @@
+//! The one place where panics stop: nothing unwinds out of a function that the runtime calls.
+
+use super::error::{Error, Failure};
+use super::shared::Shared;
+use crate::abi::{self, Report, Status};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Runs one batch. `body` counts finished elements in its argument; a failure or a panic is
+/// written to `report` with that count.
+///
+/// # Safety
+/// `report` points to a writable [`Report`].
+#[inline(always)]
+pub(super) unsafe fn batch<T>(
+    shared: &Shared<T>,
+    report: *mut Report,
+    body: impl FnOnce(&mut usize) -> Result<(), Failure>,
+) -> Status {
+    let mut done = 0;
+    let failure = match catch_unwind(AssertUnwindSafe(|| body(&mut done))) {
+        Ok(Ok(())) => return abi::OK,
+        Ok(Err(failure)) => failure,
+        Err(payload) => Failure::Error(from_panic(payload)),
+    };
+    // SAFETY: the caller's promise.
+    failure.write(unsafe { &mut *report }, shared.name(), done)
+}
+
+/// The error that a panic becomes.
+#[cold]
+pub(super) fn from_panic(payload: Box<dyn Any + Send>) -> Error {
+    let payload = match payload.downcast::<Error>() {
+        Ok(error) => return *error,
+        Err(payload) => payload,
+    };
+    let text = if let Some(text) = payload.downcast_ref::<&'static str>() {
+        (*text).to_owned()
+    } else if let Some(text) = payload.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic without a message".to_owned()
+    };
+    // A payload's own destructor may panic as well; its second payload is given up.
+    if let Err(second) = catch_unwind(AssertUnwindSafe(move || drop(payload))) {
+        std::mem::forget(second);
+    }
+    Error::new(super::ErrorKind::Runtime, text)
+}
