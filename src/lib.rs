@@ -36,4 +36,8 @@ pub mod memory;
 #[doc(hidden)]
 pub mod numpy_abi;
 #[cfg(feature = "core")]
+pub mod segment;
+#[cfg(feature = "core")]
 mod sync;
+#[cfg(feature = "testing")]
+pub mod testing;

@@ -187,7 +187,7 @@ fn overlap(left: &CellsMut<'_>, right: &CellsMut<'_>, size: usize) -> bool {
 
 /// Splits `count` cells into stretches in which both masks are constant: first cell, length and
 /// the two states.
-fn stretches(
+pub(crate) fn stretches(
     left: u64,
     right: u64,
     count: usize,

@@ -1,0 +1,199 @@
+//! The hidden block in front of a segment's cells.
+
+use super::layout::words_for;
+use crate::erased::ElementType;
+use std::{
+    ffi::c_void,
+    ptr::NonNull,
+    sync::atomic::{
+        AtomicPtr, AtomicU64,
+        Ordering::{AcqRel, Acquire, Relaxed, Release},
+    },
+};
+
+/// "denizen" and a version of this layout.
+const MAGIC: u64 = 0x6465_6e69_7a65_6e01;
+/// What stands in the place of the magic once a segment is gone.
+const POISON: u64 = 0xdead_dead_dead_dead;
+
+/// The type word's flag: the element type is settled, not only hinted at.
+pub(super) const BOUND: usize = 1;
+/// The type word's flag: an object was built here once.
+pub(super) const BUILT: usize = 2;
+/// The type word's flag: one thread is settling the type right now.
+pub(super) const BINDING: usize = 4;
+const FLAGS: usize = BOUND | BUILT | BINDING;
+
+/// Runs once, when the segment is freed.
+pub type ReleaseFn = unsafe extern "C" fn(context: *mut c_void);
+
+/// What the segment keeps alive.
+#[derive(Clone, Copy)]
+pub(super) struct Dependency {
+    pub(super) context: *mut c_void,
+    pub(super) release: Option<ReleaseFn>,
+}
+
+/// The header of one segment. Only [`super::Segment`] reads and writes it.
+#[repr(C, align(64))]
+pub struct Header {
+    /// [`MAGIC`] mixed with the header's own address, so that a copied header is no header.
+    magic: AtomicU64,
+    /// Pointer to the element type (NULL: none) with [`FLAGS`] in its low bits. One word, so that
+    /// type and state change together.
+    type_word: AtomicPtr<ElementType>,
+    /// Bytes of cells.
+    pub(super) bytes: usize,
+    /// Bytes from the header to the first cell.
+    pub(super) cells_offset: usize,
+    /// Usable bytes of the block.
+    pub(super) block_size: usize,
+    /// A bitmap of its own allocation ([`SideBitmap`]), where the inline one has no room; else NULL.
+    side_bitmap: AtomicPtr<u64>,
+    /// What is released with the segment.
+    pub(super) dependency: Dependency,
+    /// Alignment of block and cells.
+    pub(super) align: u32,
+    /// The cells were zero when the segment was allocated.
+    pub(super) zeroed: bool,
+}
+
+// The flags live in pointer bits that alignment keeps zero; the lock has to fit in beside the rest.
+const _: () = assert!(align_of::<ElementType>() > FLAGS && size_of::<Header>() <= 128);
+
+impl Header {
+    pub(super) fn new(
+        bytes: usize,
+        cells_offset: usize,
+        block_size: usize,
+        align: usize,
+        zeroed: bool,
+        hint: Option<&'static ElementType>,
+    ) -> Self {
+        Header {
+            magic: AtomicU64::new(POISON),
+            type_word: AtomicPtr::new(
+                hint.map_or(std::ptr::null_mut(), |element| std::ptr::from_ref(element).cast_mut()),
+            ),
+            bytes,
+            cells_offset,
+            block_size,
+            side_bitmap: AtomicPtr::new(std::ptr::null_mut()),
+            dependency: Dependency { context: std::ptr::null_mut(), release: None },
+            align: align as u32,
+            zeroed,
+        }
+    }
+
+    fn expected_magic(&self) -> u64 {
+        MAGIC ^ (std::ptr::from_ref(self).addr() as u64).rotate_left(16)
+    }
+
+    /// Whether this is the header of a live segment, at the place where it was made.
+    #[inline]
+    pub(super) fn is_genuine(&self) -> bool {
+        self.magic.load(Acquire) == self.expected_magic()
+    }
+
+    /// Declares the header valid at its present address.
+    pub(super) fn seal(&self) {
+        self.magic.store(self.expected_magic(), Release);
+    }
+
+    /// Declares the header invalid.
+    pub(super) fn poison(&self) {
+        self.magic.store(POISON, Relaxed);
+    }
+
+    /// The type word: element type or NULL, and the flags.
+    #[inline]
+    pub(super) fn type_word(&self) -> (Option<&'static ElementType>, usize) {
+        let word = self.type_word.load(Acquire);
+        // SAFETY: without its flags the word is NULL or came from a `&'static ElementType`.
+        let element = unsafe { word.map_addr(|address| address & !FLAGS).as_ref() };
+        (element, word.addr() & FLAGS)
+    }
+
+    /// Replaces the type word if it still is `from`.
+    pub(super) fn exchange_type(
+        &self,
+        from: (Option<&'static ElementType>, usize),
+        to: (Option<&'static ElementType>, usize),
+    ) -> bool {
+        let word = |(element, flags): (Option<&'static ElementType>, usize)| {
+            element
+                .map_or(std::ptr::null_mut(), |element| std::ptr::from_ref(element).cast_mut())
+                .map_addr(|address| address | flags)
+        };
+        self.type_word.compare_exchange(word(from), word(to), AcqRel, Acquire).is_ok()
+    }
+
+    /// First word of the inline bitmap, and how many words there are at most.
+    #[inline]
+    pub(super) fn inline_bitmap(&self) -> (NonNull<u64>, usize) {
+        // SAFETY: the header is followed by the bitmap area of the same block.
+        let first = unsafe { NonNull::from(self).add(1) }.cast();
+        (first, (self.cells_offset - size_of::<Header>()) / size_of::<u64>())
+    }
+
+    /// First bitmap word.
+    #[inline]
+    pub(super) fn bitmap_words(&self) -> NonNull<u64> {
+        match NonNull::new(self.side_bitmap.load(Acquire)) {
+            None => self.inline_bitmap().0,
+            Some(side) => SideBitmap(side).words(),
+        }
+    }
+
+    /// How many bits there is room for.
+    pub(super) fn bitmap_capacity(&self) -> usize {
+        let words = match NonNull::new(self.side_bitmap.load(Acquire)) {
+            None => self.inline_bitmap().1,
+            Some(side) => SideBitmap(side).capacity(),
+        };
+        words * u64::BITS as usize
+    }
+
+    /// Puts a side bitmap in place (or none) and returns the one that was there.
+    pub(super) fn replace_side_bitmap(&self, side: Option<SideBitmap>) -> Option<SideBitmap> {
+        let new = side.map_or(std::ptr::null_mut(), |side| side.0.as_ptr());
+        NonNull::new(self.side_bitmap.swap(new, AcqRel)).map(SideBitmap)
+    }
+}
+
+/// A bitmap allocated on its own, from the system's allocator: its address is in no block, so no
+/// lookup can mistake it for a segment. The first word holds the capacity in words.
+pub(super) struct SideBitmap(NonNull<u64>);
+
+impl SideBitmap {
+    /// A bitmap of `bits` zeros.
+    pub(super) fn new(bits: usize) -> Option<Self> {
+        let words = words_for(bits);
+        let layout = std::alloc::Layout::array::<u64>(words.checked_add(1)?).ok()?;
+        // SAFETY: the layout has at least one word.
+        let start = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) })?.cast::<u64>();
+        // SAFETY: just allocated.
+        unsafe { start.write(words as u64) };
+        Some(SideBitmap(start))
+    }
+
+    fn capacity(&self) -> usize {
+        // SAFETY: the first word of a live side bitmap, never written after `new`.
+        unsafe { self.0.read() as usize }
+    }
+
+    /// First word of bits.
+    pub(super) fn words(&self) -> NonNull<u64> {
+        // SAFETY: the allocation is one word longer than its bits.
+        unsafe { self.0.add(1) }
+    }
+
+    /// # Safety
+    /// Nobody uses the bitmap any more.
+    pub(super) unsafe fn release(self) {
+        if let Ok(layout) = std::alloc::Layout::array::<u64>(self.capacity() + 1) {
+            // SAFETY: allocated in `new` with this layout.
+            unsafe { std::alloc::dealloc(self.0.as_ptr().cast(), layout) };
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What one loop call did to one output run: counted, and entered in the init bitmap.
+//!
+//! A loop works by the cells' own bytes. The ledger looks at them before and after and books the
+//! difference, so that no loop has to tell what it did, however it ends.
+
+use super::{InitBitmap, Segment};
+use crate::erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Tally};
+use std::mem::MaybeUninit;
+
+/// Most cells of one ledger.
+pub const RUN: usize = CELLS_PER_MASK * CELLS_PER_MASK;
+
+/// Open books on one run of cells of a type with a zero promise.
+pub struct Ledger<'e> {
+    element: &'e ElementType,
+    /// Where the bits are; `None` for foreign cells.
+    record: Option<Record>,
+    reconciled: u64,
+    /// Which cells were live: a mask for each 64, initialised for as many as the run has.
+    before: [MaybeUninit<u64>; RUN / CELLS_PER_MASK],
+}
+
+/// Which bits stand for the cells of a run.
+#[derive(Clone, Copy)]
+struct Record {
+    segment: Segment,
+    /// Nothing had ever been built in the segment.
+    untouched: bool,
+    /// Cell of the segment that the run begins with.
+    first: usize,
+    /// Cells of the segment from one cell of the run to the next.
+    step: isize,
+}
+
+impl Record {
+    /// `None` where the run's cells are not cells of the segment: it is for another type, or they
+    /// lie across its cells (a field of a structured type).
+    #[inline]
+    fn find(element: &ElementType, segment: Segment, cells: &CellsMut<'_>) -> Option<Record> {
+        if !segment.is_for(element) || cells.is_empty() {
+            return None;
+        }
+        let size = element.size();
+        let offset = cells.address(0).addr().wrapping_sub(segment.cells().as_ptr().addr());
+        let first = super::divide(offset, size);
+        let step = if cells.stride() == size as isize {
+            1
+        } else if cells.len() == 1 {
+            0
+        } else {
+            let step = cells.stride() / size as isize;
+            if step * size as isize != cells.stride() {
+                return None;
+            }
+            step
+        };
+        let count = super::divide(segment.byte_len(), size);
+        let last = first.wrapping_add_signed(step * (cells.len() as isize - 1));
+        let inside = first * size == offset && first < count && last < count;
+        let untouched = segment.untouched();
+        inside.then_some(Record { segment, untouched, first, step })
+    }
+
+    /// The bits of cells `start .. start + count` of the run.
+    #[inline]
+    fn get(self, bitmap: InitBitmap<'_>, start: usize, count: usize) -> u64 {
+        if self.step == 1 {
+            return bitmap.get(self.first + start, count);
+        }
+        (0..count).fold(0, |mask, index| mask | (bitmap.get(self.cell(start + index), 1) << index))
+    }
+
+    /// Gives the bits of `changed` cells among 64 from `start` the values in `mask`.
+    #[inline]
+    fn put(self, bitmap: InitBitmap<'_>, start: usize, count: usize, mut changed: u64, mask: u64) {
+        if self.step == 1 {
+            return bitmap.put(self.first + start, count, mask);
+        }
+        while changed != 0 {
+            let index = changed.trailing_zeros() as usize;
+            bitmap.put(self.cell(start + index), 1, mask >> index);
+            changed &= changed - 1;
+        }
+    }
+
+    #[inline]
+    fn cell(self, index: usize) -> usize {
+        self.first.wrapping_add_signed(self.step * index as isize)
+    }
+}
+
+/// Calls `visit` with the start and the length of each 64 cells of a run. Cells of stride 0 are one
+/// cell.
+#[inline]
+fn for_masks(count: usize, stride: isize, mut visit: impl FnMut(usize, usize)) {
+    let count = if stride == 0 { count.min(1) } else { count };
+    let mut start = 0;
+    while start < count {
+        visit(start, CELLS_PER_MASK.min(count - start));
+        start += CELLS_PER_MASK;
+    }
+}
+
+impl<'e> Ledger<'e> {
+    /// Opens the books: notes which cells are live, and mends their bits where something moved
+    /// bytes without us. `segment` is what [`Segment::find`] says about the run's first cell.
+    ///
+    /// # Panics
+    /// The run is longer than [`RUN`].
+    #[inline]
+    pub fn open(
+        element: &'e ElementType,
+        segment: Option<Segment>,
+        cells: &CellsMut<'_>,
+    ) -> Ledger<'e> {
+        debug_assert!(element.has_zero_promise());
+        assert!(cells.len() <= RUN, "a ledger holds {RUN} cells at most");
+        let record = segment.and_then(|segment| Record::find(element, segment, cells));
+        let mut ledger = Ledger {
+            element,
+            record,
+            reconciled: 0,
+            before: [const { MaybeUninit::uninit() }; RUN / CELLS_PER_MASK],
+        };
+        if record.is_some_and(|record| record.untouched) {
+            for_masks(cells.len(), cells.stride(), |start, _| {
+                ledger.before[start / CELLS_PER_MASK].write(0);
+            });
+            return ledger;
+        }
+        let bitmap = record.as_ref().map(|record| (record, record.segment.bitmap_for(element)));
+        let vacancy = element.vacancy();
+        for_masks(cells.len(), cells.stride(), |start, count| {
+            let live = vacancy.live_mask(cells.as_cells().part(start, count));
+            ledger.before[start / CELLS_PER_MASK].write(live);
+            if let Some((record, bitmap)) = bitmap {
+                let wrong = record.get(bitmap, start, count) ^ live;
+                if wrong != 0 {
+                    ledger.reconciled += u64::from(wrong.count_ones());
+                    record.put(bitmap, start, count, wrong, live);
+                }
+            }
+        });
+        ledger
+    }
+
+    /// Closes the books over the same cells: enters what changed in bitmap and counters, and
+    /// returns it.
+    #[inline]
+    pub fn close(self, cells: Cells<'_>) -> Tally {
+        let mut tally = Tally { reconciled: self.reconciled, ..Tally::default() };
+        let vacancy = self.element.vacancy();
+        let bitmap =
+            self.record.as_ref().map(|record| (record, record.segment.bitmap_for(self.element)));
+        for_masks(cells.len(), cells.stride(), |start, count| {
+            let live = vacancy.live_mask(cells.part(start, count));
+            // SAFETY: `open` wrote a mask for each 64 cells of the same run.
+            let before = unsafe { self.before[start / CELLS_PER_MASK].assume_init() };
+            let changed = live ^ before;
+            if changed == 0 {
+                return;
+            }
+            tally.constructed += u64::from((changed & live).count_ones());
+            tally.destroyed += u64::from((changed & before).count_ones());
+            if let Some((record, bitmap)) = bitmap {
+                record.segment.note_built();
+                record.put(bitmap, start, count, changed, live);
+            }
+        });
+        if self.record.is_none() {
+            tally.foreign = tally.constructed;
+        }
+        if tally != Tally::default() {
+            self.element.counters().add(tally);
+        }
+        tally
+    }
+}

@@ -1,0 +1,163 @@
+//! Birth and death of a segment.
+
+use super::{
+    Header, Segment,
+    header::{BOUND, BUILT},
+    layout::SegmentLayout,
+};
+use crate::{
+    erased::{ElementType, Failure, Tally},
+    memory::{self, AllocError},
+};
+
+impl Segment {
+    /// A segment of `bytes` bytes of cells, aligned to `align` (a power of two up to 4096; 64 at
+    /// least).
+    ///
+    /// `element` is a hint that sizes the bitmap; a wrong one is harmless. With `zeroed` all cells
+    /// are vacant from the start. Without it the cells hold anything: with a hint at a type with a
+    /// zero promise, the caller zeroes them before the first operation of that type.
+    ///
+    /// # Errors
+    /// There is no memory, the size overflows, or the alignment is not one of those above.
+    pub fn allocate(
+        bytes: usize,
+        align: usize,
+        element: Option<&'static ElementType>,
+        zeroed: bool,
+    ) -> Result<Segment, AllocError> {
+        let layout = SegmentLayout::new(bytes, align, element.map(ElementType::size))?;
+        let allocate = if zeroed { memory::allocate_zeroed } else { memory::allocate };
+        let block = allocate(layout.total, layout.align)?;
+        let header = block.start.cast::<Header>();
+        // SAFETY: the block is ours, aligned to 64 or more, and holds `layout.total` bytes: header,
+        // bitmap, pad and cells.
+        unsafe {
+            header.write(Header::new(
+                bytes,
+                layout.cells_offset,
+                block.size,
+                layout.align,
+                block.zeroed,
+                element,
+            ));
+            if !block.zeroed {
+                let area = layout.cells_offset - size_of::<Header>();
+                header.add(1).cast::<u8>().write_bytes(0, area);
+            }
+        }
+        let segment = Segment(header);
+        segment.header().seal();
+        segment.set_canary();
+        Ok(segment)
+    }
+
+    /// Destroys every live object, once, and makes all cells vacant: zero where the type has a zero
+    /// promise. The segment keeps its type.
+    ///
+    /// # Errors
+    /// A destructor failed; every object is gone all the same.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing all cells.
+    pub unsafe fn clear_all(self) -> Result<(), Failure> {
+        // SAFETY: the same contract.
+        unsafe { self.destroy_live(0..self.cell_count(), true) }
+    }
+
+    /// Destroys what is still live, once, runs the release function of the dependency, and gives
+    /// the memory back. Where nothing was ever built that takes constant time and touches no cell.
+    ///
+    /// # Errors
+    /// A destructor failed; every object and the segment are gone all the same.
+    ///
+    /// # Safety
+    /// Nobody uses the segment, its cells or a copy of the handle during the call and afterwards.
+    pub unsafe fn free(self) -> Result<(), Failure> {
+        let outcome = if self.untouched() {
+            Ok(())
+        } else {
+            // SAFETY: the caller is alone with the segment.
+            unsafe { self.destroy_live(0..self.cell_count(), false) }
+        };
+        let dependency = self.header().dependency;
+        // SAFETY: what was live is gone, and nobody uses the segment any more.
+        unsafe { self.release() };
+        if let Some(release) = dependency.release {
+            // SAFETY: `set_dependency`: callable from any thread; called once, the segment is gone.
+            unsafe { release(dependency.context) };
+        }
+        outcome
+    }
+
+    /// Gives block and side bitmap back, whatever is in the cells.
+    ///
+    /// # Safety
+    /// Nobody uses the segment any more.
+    pub(super) unsafe fn release(self) {
+        let side = self.header().replace_side_bitmap(None);
+        self.header().poison();
+        // SAFETY: both belong to the segment, which nobody uses any more.
+        unsafe {
+            if let Some(side) = side {
+                side.release();
+            }
+            memory::release(self.0.cast());
+        }
+    }
+
+    /// Destroys the live objects among cells `range`; `vacate` also zeroes their bytes (where that
+    /// means vacant) and clears their bits.
+    ///
+    /// # Errors
+    /// A destructor failed; every object is gone all the same.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing `range`, which lies in the whole cells. Without `vacate` nobody
+    /// takes these cells or bits for objects afterwards.
+    pub(super) unsafe fn destroy_live(
+        self,
+        range: std::ops::Range<usize>,
+        vacate: bool,
+    ) -> Result<(), Failure> {
+        let (Some(element), flags) = self.header().type_word() else {
+            return Ok(());
+        };
+        if flags & (BOUND | BUILT) != BOUND | BUILT {
+            return Ok(());
+        }
+        let bitmap = self.bitmap_for(element);
+        let mut outcome = Ok(());
+        let mut tally = Tally::default();
+        // Bits that are 1 where there is a live cell, to find the wrong ones by subtraction.
+        let mut agreeing = 0;
+        let mut visit = |live: std::ops::Range<usize>| {
+            tally.destroyed += live.len() as u64;
+            if element.has_zero_promise() {
+                agreeing += bitmap.count(live.start, live.len());
+            }
+            // SAFETY: live cells of ours; destroyed once, since each is visited once.
+            unsafe {
+                let destroyed = element.destroy(self.run_mut(element, live.clone()));
+                if outcome.is_ok() {
+                    outcome = destroyed.map_err(|failure| failure.after(live.start));
+                }
+                if vacate && element.has_zero_promise() {
+                    self.run_mut(element, live).zero(element.size());
+                }
+            }
+        };
+        // SAFETY: the same contract.
+        unsafe { self.for_live(element, range.clone(), &mut visit) };
+        if element.has_zero_promise() {
+            let set = bitmap.count(range.start, range.len()) as u64;
+            let agreeing = agreeing as u64;
+            tally.reconciled = (tally.destroyed - agreeing) + (set - agreeing);
+        }
+        if vacate {
+            bitmap.fill(range.start, range.len(), false);
+        }
+        element.counters().add(tally);
+        outcome
+    }
+}

@@ -1,0 +1,388 @@
+//! Segments: one allocation each that holds cells, with a record of which of them are live.
+//!
+//! ```text
+//! | header | init bitmap | pad | cells ... |
+//! ^ block                      ^ 64-byte aligned or more; what everybody else points at
+//! ```
+//!
+//! A segment may be allocated with a *hint*, the element type it is meant for: the bitmap is then
+//! sized for it and lies behind the header. The type is settled ([`Segment::bind`]) when an
+//! operation of that type first touches the cells. A segment without a hint, or with one that turns
+//! out wrong, gets its bitmap at that moment, in an allocation of its own: an inline bitmap for the
+//! smallest possible cell would make every untyped array an eighth larger.
+//!
+//! # What is the truth
+//! Where the type has a zero promise, the cells' bytes (`rules of life`, 1); the bits are a record
+//! that is checked against them. Where it has none, the bits.
+//!
+//! # Invariants
+//! * `segment-live`: the handle's block is live and starts with a sealed header. Whoever holds a
+//!   handle has to know that nobody frees or resizes the segment meanwhile.
+//! * `segment-cells`: whoever reads (writes) cells or their bits holds the right to read (write)
+//!   those cells, by the segment's lock or because nobody else knows the segment.
+//! * `segment-bits`: in a segment whose type has no zero promise a bit is 1 exactly where there is
+//!   a live object; in the others where the last operation of ours left one.
+
+mod bitmap;
+mod header;
+mod inspect;
+mod layout;
+mod ledger;
+mod lifecycle;
+mod operations;
+mod relocate;
+#[cfg(test)]
+mod tests;
+
+pub use bitmap::InitBitmap;
+pub use header::{Header, ReleaseFn};
+pub use inspect::{Damage, Snapshot};
+pub use ledger::{Ledger, RUN};
+pub use relocate::{ResizeError, Resized};
+
+use crate::{
+    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType},
+    memory::{self, AllocError},
+};
+use header::{BINDING, BOUND, BUILT, SideBitmap};
+use std::{fmt, ops::Range, ptr::NonNull, slice};
+
+/// A live segment.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Segment(NonNull<Header>);
+
+// SAFETY: a segment belongs to no thread; what may be done with one at once is `segment-cells`.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+/// Why a segment cannot take an element type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BindError {
+    /// It holds cells of another type.
+    Taken {
+        /// Name of the type it holds.
+        already: String,
+        /// Name of the type that was to be bound.
+        wanted: String,
+    },
+    /// The type's alignment is larger than the segment's.
+    Misaligned {
+        /// Alignment of the segment.
+        align: usize,
+        /// Alignment of the type.
+        wanted: usize,
+    },
+    /// No memory for the bitmap.
+    Memory(AllocError),
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BindError::Taken { already, wanted } => write!(
+                f,
+                "this memory holds objects of {already}; it cannot hold {wanted} as well before it \
+                 is freed"
+            ),
+            BindError::Misaligned { align, wanted } => {
+                write!(f, "this memory is aligned to {align} bytes, the type needs {wanted}")
+            }
+            BindError::Memory(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BindError {}
+
+impl Segment {
+    /// The segment whose cells contain the byte at `pointer`; any address whatever may be asked
+    /// for. The address of the cells of an empty segment counts as inside.
+    ///
+    /// # Safety
+    /// If `pointer` is in a segment, nobody frees or resizes that segment during the call.
+    #[inline]
+    pub unsafe fn find(pointer: *const u8) -> Option<Segment> {
+        let block = memory::block_of(pointer)?;
+        if block.size < size_of::<Header>() {
+            return None;
+        }
+        // The block's start has the provenance of the whole block, `pointer` perhaps not.
+        let segment = Segment(block.start.cast());
+        // SAFETY: the block is large enough for a header, and readable; only the atomic magic is
+        // read before it is known to be one.
+        let header = unsafe { segment.0.as_ref() };
+        if !header.is_genuine() {
+            return None;
+        }
+        let cells = block.start.as_ptr().addr() + header.cells_offset;
+        (pointer.addr().wrapping_sub(cells) < header.bytes.max(1)).then_some(segment)
+    }
+
+    #[inline]
+    fn header(&self) -> &Header {
+        // SAFETY: `segment-live`.
+        unsafe { self.0.as_ref() }
+    }
+
+    /// The first cell.
+    #[inline]
+    pub fn cells(self) -> NonNull<u8> {
+        // SAFETY: `segment-live`: the cells lie in the same block.
+        unsafe { self.0.cast::<u8>().add(self.header().cells_offset) }
+    }
+
+    /// Bytes of cells, as asked for.
+    #[inline]
+    pub fn byte_len(self) -> usize {
+        self.header().bytes
+    }
+
+    /// Alignment of the first cell, in bytes.
+    #[inline]
+    pub fn align(self) -> usize {
+        self.header().align as usize
+    }
+
+    /// Whether all bytes were known to be zero when the segment was allocated.
+    #[inline]
+    pub fn allocated_zeroed(self) -> bool {
+        self.header().zeroed
+    }
+
+    /// The type of the cells, once it is settled.
+    #[inline]
+    pub fn element(self) -> Option<&'static ElementType> {
+        match self.header().type_word() {
+            (element, flags) if flags & BOUND != 0 => element,
+            _ => None,
+        }
+    }
+
+    /// Whether the segment was made for, or is bound to, this very type.
+    #[inline]
+    pub fn is_for(self, element: &ElementType) -> bool {
+        matches!(self.header().type_word(),
+            (Some(known), flags) if std::ptr::eq(known, element) && flags & BINDING == 0)
+    }
+
+    /// How many whole cells there are; 0 before the type is settled.
+    #[inline]
+    pub fn cell_count(self) -> usize {
+        self.element().map_or(0, |element| divide(self.byte_len(), element.size()))
+    }
+
+    /// Whether no object was ever built here.
+    #[inline]
+    pub fn untouched(self) -> bool {
+        self.header().type_word().1 & BUILT == 0
+    }
+
+    /// Settles the type of the cells. Binding to the type that is bound already costs next to
+    /// nothing.
+    ///
+    /// A segment that was hinted at the same type keeps its cells: whoever allocated it answers for
+    /// the rules of life. In any other case nobody of ours has ever written the cells, and for a
+    /// type with a zero promise they are zeroed, that is made vacant: raw copies of other objects'
+    /// bytes must not pass for objects.
+    ///
+    /// # Errors
+    /// Another type is bound; the type needs a larger alignment; there is no memory for the bitmap.
+    pub fn bind(self, element: &'static ElementType) -> Result<(), BindError> {
+        loop {
+            let (known, flags) = self.header().type_word();
+            let same = known.is_some_and(|known| std::ptr::eq(known, element));
+            if flags & BINDING != 0 {
+                crate::sync::thread::yield_now();
+            } else if flags & BOUND != 0 {
+                return match known {
+                    Some(known) if !same => Err(BindError::Taken {
+                        already: known.name().to_owned(),
+                        wanted: element.name().to_owned(),
+                    }),
+                    _ => Ok(()),
+                };
+            } else if element.align() > self.align() {
+                return Err(BindError::Misaligned { align: self.align(), wanted: element.align() });
+            } else if same {
+                // The hint has sized the bitmap, and whoever gave it answers for the cells.
+                if self.header().exchange_type((known, flags), (known, BOUND)) {
+                    return Ok(());
+                }
+            } else if self.header().exchange_type((known, flags), (Some(element), BINDING)) {
+                let settled = self.prepare(element);
+                let after = if settled.is_ok() { (Some(element), BOUND) } else { (known, flags) };
+                let changed = self.header().exchange_type((Some(element), BINDING), after);
+                debug_assert!(changed, "nobody else changes the word while it is being settled");
+                return settled;
+            }
+        }
+    }
+
+    /// Makes bitmap and cells ready for a type that was not hinted at, with the type word held.
+    fn prepare(self, element: &'static ElementType) -> Result<(), BindError> {
+        let count = self.byte_len() / element.size();
+        if self.header().bitmap_capacity() < count {
+            let side = SideBitmap::new(count).ok_or(BindError::Memory(AllocError {
+                size: count.div_ceil(8),
+                align: align_of::<u64>(),
+            }))?;
+            self.header().replace_side_bitmap(Some(side));
+        }
+        if element.has_zero_promise() {
+            // SAFETY: `byte_len` bytes of cells; nothing was ever built in them.
+            unsafe { self.cells().write_bytes(0, self.byte_len()) };
+        }
+        Ok(())
+    }
+
+    /// Records that an object was built, which also settles a hinted type.
+    #[inline]
+    pub fn note_built(self) {
+        if self.header().type_word().1 & BUILT == 0 {
+            self.note_first_built();
+        }
+    }
+
+    #[cold]
+    fn note_first_built(self) {
+        loop {
+            let (element, flags) = self.header().type_word();
+            debug_assert!(element.is_some(), "an object needs a type");
+            if flags & BINDING != 0 {
+                crate::sync::thread::yield_now();
+            } else if flags & BUILT != 0
+                || self.header().exchange_type((element, flags), (element, BOUND | BUILT))
+            {
+                return;
+            }
+        }
+    }
+
+    /// The init bitmap, once the type is settled.
+    #[inline]
+    pub fn bitmap(&self) -> Option<InitBitmap<'_>> {
+        self.element().map(|element| self.bitmap_for(element))
+    }
+
+    /// The init bitmap of a segment that is hinted at or bound to `element`.
+    #[inline]
+    fn bitmap_for(&self, element: &ElementType) -> InitBitmap<'_> {
+        let bits = divide(self.byte_len(), element.size());
+        let words = self.header().bitmap_words().cast();
+        // SAFETY: `segment-live`; hint and `prepare` make the bitmap large enough for the type's
+        // cells; its words are only ever used as atomics while the segment is shared.
+        let words = unsafe { slice::from_raw_parts(words.as_ptr(), layout::words_for(bits)) };
+        InitBitmap::new(words, bits)
+    }
+
+    /// Index of the cell that `pointer` lies in, and whether it is the cell's first byte. `None`
+    /// outside the whole cells or before the type is settled.
+    #[inline]
+    pub fn cell_index(self, pointer: *const u8) -> Option<(usize, bool)> {
+        let size = self.element()?.size();
+        let offset = pointer.addr().wrapping_sub(self.cells().as_ptr().addr());
+        let index = divide(offset, size);
+        (index < self.cell_count()).then_some((index, index * size == offset))
+    }
+
+    /// Has `release(context)` called once, when the segment is freed. One dependency a segment: a
+    /// second call replaces the first without running it.
+    ///
+    /// # Safety
+    /// Nobody else uses the segment during the call; `release` may be called with `context` from
+    /// any thread, and does not unwind.
+    pub unsafe fn set_dependency(self, context: *mut std::ffi::c_void, release: Option<ReleaseFn>) {
+        let mut header = self.0;
+        // SAFETY: `segment-live`, and the caller is alone.
+        unsafe { header.as_mut() }.dependency = header::Dependency { context, release };
+    }
+
+    /// Cells `range` to read.
+    ///
+    /// # Safety
+    /// The range lies in the segment's whole cells; `segment-cells` for reading, for `'a`.
+    #[inline]
+    unsafe fn run<'a>(self, element: &ElementType, range: Range<usize>) -> Cells<'a> {
+        // SAFETY: the caller's promise; the address is inside the block.
+        unsafe {
+            let first = self.cells().add(range.start * element.size());
+            Cells::new(first.as_ptr(), element.size() as isize, range.len())
+        }
+    }
+
+    /// Cells `range` to write.
+    ///
+    /// # Safety
+    /// The range lies in the segment's whole cells; `segment-cells` for writing, for `'a`.
+    #[inline]
+    unsafe fn run_mut<'a>(self, element: &ElementType, range: Range<usize>) -> CellsMut<'a> {
+        // SAFETY: the caller's promise; the address is inside the block.
+        unsafe {
+            let first = self.cells().add(range.start * element.size());
+            CellsMut::new(first.as_ptr(), element.size() as isize, range.len())
+        }
+    }
+
+    /// Which of at most 64 cells are live, by the truth of the type.
+    ///
+    /// # Safety
+    /// As for [`Self::run`].
+    #[inline]
+    unsafe fn live_mask(self, element: &ElementType, start: usize, count: usize) -> u64 {
+        if element.has_zero_promise() {
+            // SAFETY: the same contract.
+            element.vacancy().live_mask(unsafe { self.run(element, start..start + count) })
+        } else {
+            self.bitmap_for(element).get(start, count)
+        }
+    }
+
+    /// Calls `visit` with each stretch of live cells in `range`, in order; long stretches come in
+    /// pieces that fit in the fastest cache, since the scan and the visit both read them.
+    ///
+    /// # Safety
+    /// As for [`Self::run`]; `visit` may change the cells it is given and their bits.
+    unsafe fn for_live(
+        self,
+        element: &ElementType,
+        range: Range<usize>,
+        mut visit: impl FnMut(Range<usize>),
+    ) {
+        let longest = (16 << 10) / element.size().clamp(1, 256);
+        let mut pending = range.start..range.start;
+        let mut start = range.start;
+        while start < range.end {
+            let count = CELLS_PER_MASK.min(range.end - start);
+            // SAFETY: the same contract; the cells of `pending` lie before these.
+            let mut mask = unsafe { self.live_mask(element, start, count) };
+            let mut offset = 0;
+            while mask != 0 {
+                let vacant = mask.trailing_zeros() as usize;
+                // Not one shift: a stretch may be all 64 bits.
+                mask >>= vacant;
+                let length = mask.trailing_ones() as usize;
+                mask = mask.checked_shr(length as u32).unwrap_or(0);
+                let first = start + offset + vacant;
+                offset += vacant + length;
+                if pending.end != first || pending.len() >= longest {
+                    if !pending.is_empty() {
+                        visit(pending);
+                    }
+                    pending = first..first;
+                }
+                pending.end = first + length;
+            }
+            start += count;
+        }
+        if !pending.is_empty() {
+            visit(pending);
+        }
+    }
+}
+
+/// `value / divisor`, quick for the powers of two that most cell sizes are.
+#[inline]
+fn divide(value: usize, divisor: usize) -> usize {
+    if divisor.is_power_of_two() { value >> divisor.trailing_zeros() } else { value / divisor }
+}

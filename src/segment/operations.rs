@@ -1,0 +1,393 @@
+//! Operations on cells of one segment by index, in any state.
+//!
+//! Bits and counters are exact after each of them, however it ends. For types with a zero promise
+//! the rules of life do the work and a [`Ledger`] books it; for the others the bits say which
+//! operation a cell's state allows.
+
+use super::{Ledger, RUN, Segment};
+use crate::{
+    abi,
+    erased::{CELLS_PER_MASK, CellsMut, ElementType, Failure, Tally, rules},
+};
+use std::ops::Range;
+
+/// Where two ranges of cells lie to each other, and so in which pieces they can be worked on.
+struct Pieces {
+    count: usize,
+    /// Cells at a time.
+    step: usize,
+    backward: bool,
+}
+
+impl Pieces {
+    /// For cells of `from` going to `to`, both `count` long, `step` cells at a time where they do
+    /// not overlap, else one by one and never over a source that is still needed.
+    fn new(from: (Segment, usize), to: (Segment, usize), count: usize, step: usize) -> Self {
+        let overlap = from.0 == to.0 && from.1.abs_diff(to.1) < count;
+        Pieces { count, step: if overlap { 1 } else { step }, backward: overlap && to.1 > from.1 }
+    }
+
+    /// Start and length of each piece.
+    fn iter(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let &Pieces { count, step, backward } = self;
+        (0..count.div_ceil(step)).map(move |index| {
+            let start = if backward { count - 1 - index } else { index * step };
+            (start, step.min(count - start))
+        })
+    }
+}
+
+impl Segment {
+    /// The type of cells `range`.
+    fn typed(self, range: &Range<usize>) -> Result<&'static ElementType, Failure> {
+        let Some(element) = self.element() else {
+            return Err(Failure::new(
+                abi::ERROR_TYPE,
+                "this memory has no element type yet; bind one first",
+            ));
+        };
+        let count = self.cell_count();
+        if range.start > range.end || range.end > count {
+            return Err(Failure::new(
+                abi::ERROR_INDEX,
+                format!("cells {}..{} of {count}", range.start, range.end),
+            ));
+        }
+        Ok(element)
+    }
+
+    /// The type of both `range` here and as many cells from `offset` on in `to`.
+    fn typed_pair(
+        self,
+        range: &Range<usize>,
+        to: Segment,
+        offset: usize,
+    ) -> Result<&'static ElementType, Failure> {
+        let element = self.typed(range)?;
+        let other = to.typed(&(offset..offset.saturating_add(range.len())))?;
+        if !std::ptr::eq(element, other) {
+            return Err(Failure::new(
+                abi::ERROR_TYPE,
+                format!("cells of {} and of {}", element.name(), other.name()),
+            ));
+        }
+        Ok(element)
+    }
+
+    /// Builds default objects in vacant cells.
+    ///
+    /// # Errors
+    /// `done` cells are live, the others as they were. A live cell, a type without a default, or a
+    /// range outside the cells fail at once.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing the range.
+    pub unsafe fn construct_default(self, range: Range<usize>) -> Result<(), Failure> {
+        let element = self.typed(&range)?;
+        let mut first_live = None;
+        // SAFETY: the same contract; the range was checked.
+        unsafe {
+            self.for_live(element, range.clone(), |live| {
+                first_live.get_or_insert(live.start);
+            });
+        }
+        if let Some(index) = first_live {
+            return Err(Failure::new(
+                abi::ERROR_VALUE,
+                format!("cell {index} holds an object of {} already", element.name()),
+            ));
+        }
+        if element.zero_is_default() && element.vtable().construct.is_none() {
+            return Ok(());
+        }
+        if element.zero_is_default() {
+            // SAFETY: the same contract.
+            return unsafe {
+                // SAFETY: zero cells of such a type may be built over.
+                self.booked(element, range, |_, cells| element.construct(cells))
+            };
+        }
+        // SAFETY: the same contract; all cells are vacant.
+        unsafe { self.materialise(range) }
+    }
+
+    /// Fills the vacant cells among `range` with default objects.
+    ///
+    /// # Errors
+    /// `done` cells are live, the vacant ones after them still vacant.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing the range.
+    pub unsafe fn materialise(self, range: Range<usize>) -> Result<(), Failure> {
+        let element = self.typed(&range)?;
+        if element.has_zero_promise() {
+            // SAFETY: the same contract; cells of a type with a zero promise.
+            return unsafe {
+                self.booked(element, range, |_, cells| rules::materialise(element, cells))
+            };
+        }
+        let bitmap = self.bitmap_for(element);
+        let mut tally = Tally::default();
+        let mut outcome = Ok(());
+        'pieces: for start in range.clone().step_by(CELLS_PER_MASK) {
+            let count = CELLS_PER_MASK.min(range.end - start);
+            let live = bitmap.get(start, count);
+            for (first, length, (live, _)) in rules::stretches(live, 0, count) {
+                if live {
+                    continue;
+                }
+                let first = start + first;
+                // SAFETY: the bits say that the cells are vacant.
+                let built =
+                    unsafe { element.construct(self.run_mut(element, first..first + length)) };
+                let done = completed(&built, length);
+                tally.constructed += done as u64;
+                if done > 0 {
+                    self.note_built();
+                }
+                bitmap.fill(first, done, true);
+                if let Err(failure) = built {
+                    outcome = Err(failure.after(first - range.start));
+                    break 'pieces;
+                }
+            }
+        }
+        element.counters().add(tally);
+        outcome
+    }
+
+    /// Destroys the live objects among `range`; all its cells are vacant afterwards.
+    ///
+    /// # Errors
+    /// A destructor failed; every object is gone all the same. Or the range lies outside the cells.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing the range.
+    pub unsafe fn destroy(self, range: Range<usize>) -> Result<(), Failure> {
+        self.typed(&range)?;
+        // SAFETY: the same contract.
+        unsafe { self.destroy_live(range, true) }
+    }
+
+    /// Copies cells `range` to as many cells from `offset` on in `to`, which may be this segment:
+    /// a live source is assigned to a live destination or constructed in a vacant one, a vacant
+    /// source makes the destination vacant.
+    ///
+    /// # Errors
+    /// `done` cells are copied, the others as they were. Where the ranges overlap and the cells move
+    /// up, copying begins at the end.
+    ///
+    /// # Safety
+    /// `segment-cells` for reading the range and for writing the destination.
+    pub unsafe fn copy(
+        self,
+        range: Range<usize>,
+        to: Segment,
+        offset: usize,
+    ) -> Result<(), Failure> {
+        let element = self.typed_pair(&range, to, offset)?;
+        if self == to && range.start == offset {
+            return Ok(());
+        }
+        let step = if element.has_zero_promise() { RUN } else { CELLS_PER_MASK };
+        let pieces = Pieces::new((self, range.start), (to, offset), range.len(), step);
+        for (done, (start, count)) in pieces.iter().enumerate() {
+            let (first, target) = (range.start + start, offset + start);
+            // SAFETY: the same contract; the ranges were checked and `Pieces` orders them.
+            unsafe {
+                if element.has_zero_promise() {
+                    to.booked(element, target..target + count, |_, cells| {
+                        rules::copy(element, cells, self.run(element, first..first + count))
+                    })
+                } else {
+                    self.copy_by_bits(element, first..first + count, to, target)
+                }
+            }
+            .map_err(|failure| failure.after(done * pieces.step))?;
+        }
+        Ok(())
+    }
+
+    /// [`Self::copy`] of at most 64 cells of a type without zero promise.
+    ///
+    /// # Safety
+    /// As for [`Self::copy`]; the ranges lie in the cells, and copying in order overwrites no
+    /// source that is still needed.
+    unsafe fn copy_by_bits(
+        self,
+        element: &'static ElementType,
+        range: Range<usize>,
+        to: Segment,
+        offset: usize,
+    ) -> Result<(), Failure> {
+        let live = self.bitmap_for(element).get(range.start, range.len());
+        let bitmap = to.bitmap_for(element);
+        let occupied = bitmap.get(offset, range.len());
+        let mut tally = Tally::default();
+        let mut outcome = Ok(());
+        for (first, length, state) in rules::stretches(live, occupied, range.len()) {
+            let target = offset + first;
+            // SAFETY: ranges inside the cells; the bits say which operation a stretch's state
+            // allows.
+            let result = unsafe {
+                let source = range.start + first;
+                let source = self.run(element, source..source + length);
+                let cells = to.run_mut(element, target..target + length);
+                match state {
+                    (true, false) => element.copy_construct(cells, source),
+                    (true, true) => element.assign(cells, source),
+                    (false, true) => element.destroy(cells),
+                    (false, false) => Ok(()),
+                }
+            };
+            match state {
+                (true, false) => {
+                    let done = completed(&result, length);
+                    tally.constructed += done as u64;
+                    if done > 0 {
+                        to.note_built();
+                    }
+                    bitmap.fill(target, done, true);
+                }
+                (false, true) => {
+                    tally.destroyed += length as u64;
+                    bitmap.fill(target, length, false);
+                }
+                _ => {}
+            }
+            if let Err(failure) = result {
+                outcome = Err(failure.after(first));
+                break;
+            }
+        }
+        element.counters().add(tally);
+        outcome
+    }
+
+    /// Moves cells `range` to as many cells from `offset` on in `to`, which may be this segment:
+    /// what lived in a destination is destroyed, the sources are vacant afterwards.
+    ///
+    /// # Errors
+    /// An object would not move or a destructor failed. `done` cells have moved, the sources after
+    /// them are as they were; their destinations are vacant or as they were.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing both ranges.
+    pub unsafe fn relocate(
+        self,
+        range: Range<usize>,
+        to: Segment,
+        offset: usize,
+    ) -> Result<(), Failure> {
+        let element = self.typed_pair(&range, to, offset)?;
+        if self == to && range.start == offset {
+            return Ok(());
+        }
+        let pieces = Pieces::new((self, range.start), (to, offset), range.len(), CELLS_PER_MASK);
+        let mut destructor = Ok(());
+        for (done, (start, count)) in pieces.iter().enumerate() {
+            let (first, target) = (range.start + start, offset + start);
+            // SAFETY: the same contract; the ranges were checked, and these pieces do not overlap.
+            let (moved, destroyed) = unsafe {
+                let live = self.live_mask(element, first, count);
+                let destroyed = to.destroy_live(target..target + count, true);
+                (self.move_cells(element, first..first + count, live, to, target), destroyed)
+            };
+            destructor = destructor.and(destroyed);
+            moved.map_err(|failure| failure.after(done * pieces.step))?;
+        }
+        destructor.map_err(|failure| failure.after(range.len()))
+    }
+
+    /// Moves the `live` ones of at most 64 cells to vacant cells.
+    ///
+    /// # Safety
+    /// As for [`Self::relocate`]; the ranges do not overlap, and `live` is right.
+    unsafe fn move_cells(
+        self,
+        element: &'static ElementType,
+        range: Range<usize>,
+        live: u64,
+        to: Segment,
+        offset: usize,
+    ) -> Result<(), Failure> {
+        for (first, length, (live, _)) in rules::stretches(live, 0, range.len()) {
+            if live {
+                let source = range.start + first;
+                // SAFETY: a stretch of live sources, vacant destinations.
+                unsafe { self.move_stretch(element, source..source + length, to, offset + first) }
+                    .map_err(|failure| failure.after(first))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves live objects to vacant cells and keeps bits, bytes and counters right, also when it
+    /// stops on the way.
+    ///
+    /// # Errors
+    /// `done` objects have moved.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing both ranges, which lie in the cells and do not overlap; all
+    /// sources are live, all destinations vacant.
+    pub(super) unsafe fn move_stretch(
+        self,
+        element: &'static ElementType,
+        range: Range<usize>,
+        to: Segment,
+        offset: usize,
+    ) -> Result<(), Failure> {
+        let count = range.len();
+        // SAFETY: the same contract.
+        let result = unsafe {
+            let target = to.run_mut(element, offset..offset + count);
+            element.relocate(target, self.run_mut(element, range.clone()))
+        };
+        let moved = completed(&result, count);
+        if moved > 0 {
+            to.note_built();
+        }
+        to.bitmap_for(element).fill(offset, moved, true);
+        self.bitmap_for(element).fill(range.start, moved, false);
+        if element.has_zero_promise() {
+            // SAFETY: the sources have moved out; what did not arrive must not look live.
+            unsafe {
+                self.run_mut(element, range.start..range.start + moved).zero(element.size());
+                to.run_mut(element, offset + moved..offset + count).zero(element.size());
+            }
+        }
+        element.counters().add(Tally { relocated: moved as u64, ..Tally::default() });
+        result
+    }
+
+    /// Runs `operation` on cells `range`, at most [`RUN`] at a time, with the first cell's index in
+    /// the range, and books what it did.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing the range, which lies in the cells; `element` is the bound type
+    /// and has a zero promise.
+    unsafe fn booked(
+        self,
+        element: &'static ElementType,
+        range: Range<usize>,
+        mut operation: impl FnMut(usize, CellsMut<'_>) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        for start in range.clone().step_by(RUN) {
+            let part = start..range.end.min(start + RUN);
+            // SAFETY: the same contract.
+            let mut cells = unsafe { self.run_mut(element, part) };
+            let ledger = Ledger::open(element, Some(self), &cells);
+            let done = start - range.start;
+            let outcome = operation(done, cells.reborrow());
+            ledger.close(cells.as_cells());
+            outcome.map_err(|failure| failure.after(done))?;
+        }
+        Ok(())
+    }
+}
+
+/// How many of `count` elements an operation completed.
+fn completed(result: &Result<(), Failure>, count: usize) -> usize {
+    result.as_ref().map_or_else(|failure| failure.done.min(count), |()| count)
+}

@@ -1,0 +1,558 @@
+//! An element type that counts its objects and checks itself, in every way an object can sit in a
+//! cell.
+//!
+//! The counts are kept beside the runtime's own, by the objects themselves, so that a test can
+//! compare the two.
+
+use crate::{
+    abi::{self, ElementVTable, Report, Status},
+    erased::{CellsMut, ElementType},
+};
+use std::{
+    any::Any,
+    ffi::{CString, c_void},
+    mem::MaybeUninit,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
+    },
+};
+
+/// How the object sits in its cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A pointer and a value, 16 bytes; zero is never live.
+    Inline,
+    /// The bare value, 8 bytes; any bytes may be live, so only the bitmap tells.
+    NoPromise,
+    /// A pointer or zero, 8 bytes; zero is the live default value with nothing to destroy.
+    ZeroDefault,
+    /// A pointer, a value and a tag byte, 24 bytes.
+    Tagged,
+    /// One owning pointer, 8 bytes.
+    Boxed,
+    /// Its own address and a value, 16 bytes: moves only through `relocate`. Zero is never live.
+    SelfPointing,
+    /// As `SelfPointing`, but without a zero promise.
+    SelfPointingNoPromise,
+    /// A pointer and a value in 64 bytes aligned to 64.
+    OverAligned,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 8] = [
+        Kind::Inline,
+        Kind::NoPromise,
+        Kind::ZeroDefault,
+        Kind::Tagged,
+        Kind::Boxed,
+        Kind::SelfPointing,
+        Kind::SelfPointingNoPromise,
+        Kind::OverAligned,
+    ];
+
+    fn is_self_pointing(self) -> bool {
+        matches!(self, Kind::SelfPointing | Kind::SelfPointingNoPromise)
+    }
+
+    /// Size and alignment of a cell.
+    fn layout(self) -> (usize, usize) {
+        match self {
+            Kind::Inline | Kind::SelfPointing | Kind::SelfPointingNoPromise => (16, 8),
+            Kind::NoPromise | Kind::ZeroDefault | Kind::Boxed => (8, 8),
+            Kind::Tagged => (24, 8),
+            Kind::OverAligned => (64, 64),
+        }
+    }
+}
+
+/// How an operation goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mishap {
+    /// It returns a failure.
+    Fail,
+    /// It panics inside; the boundary turns that into a failure.
+    Panic,
+}
+
+/// What the objects themselves counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Objects that exist.
+    pub live: i64,
+    /// Objects built, by construction or copy.
+    pub built: u64,
+    /// Objects destroyed.
+    pub ended: u64,
+    /// Objects moved through `relocate`.
+    pub moved: u64,
+}
+
+/// The state behind one Tracer type; the vtable's context.
+struct Ground {
+    kind: Kind,
+    built: AtomicU64,
+    ended: AtomicU64,
+    moved: AtomicU64,
+    /// Fallible steps until the mishap; negative: none is planned.
+    countdown: AtomicI64,
+    mishap: Mutex<Mishap>,
+    /// Destructors until one fails; negative: none is planned.
+    destructor_countdown: AtomicI64,
+}
+
+/// One Tracer element type with its counts. Every call of [`Tracer::new`] makes another type, so
+/// that tests which run side by side do not see each other's objects.
+#[derive(Clone, Copy)]
+pub struct Tracer {
+    /// The element type.
+    pub element: &'static ElementType,
+    ground: &'static Ground,
+}
+
+/// Keeps every type reachable: element types live forever, and are no leak.
+static ALL: Mutex<Vec<Tracer>> = Mutex::new(Vec::new());
+
+/// What a pointer in a cell owns.
+struct Owned {
+    value: i64,
+    check: u64,
+}
+
+const CHECK: u64 = 0x7e57_ab1e_0b1e_c7ed;
+
+impl Owned {
+    fn new(value: i64) -> *mut Owned {
+        Box::into_raw(Box::new(Owned { value, check: CHECK ^ value as u64 }))
+    }
+
+    /// # Safety
+    /// From [`Owned::new`], not dropped yet.
+    unsafe fn check(pointer: *const Owned) -> i64 {
+        // SAFETY: the caller's promise.
+        let owned = unsafe { &*pointer };
+        assert_eq!(owned.check, CHECK ^ owned.value as u64, "a Tracer's heap part is overwritten");
+        owned.value
+    }
+}
+
+impl Ground {
+    /// # Safety
+    /// The cell is memory of this kind, not live.
+    unsafe fn build(&self, cell: *mut u8, value: i64) {
+        let words = cell.cast::<u64>();
+        assert!(cell.addr().is_multiple_of(self.kind.layout().1), "misaligned cell");
+        let owned = || Owned::new(value).expose_provenance() as u64;
+        // SAFETY: the caller's promise; each kind stays inside its size.
+        unsafe {
+            match self.kind {
+                Kind::NoPromise => words.write(value as u64),
+                Kind::ZeroDefault => words.write(if value == 0 { 0 } else { owned() }),
+                Kind::Boxed => words.write(owned()),
+                Kind::Inline | Kind::OverAligned => {
+                    words.write(owned());
+                    words.add(1).write(value as u64);
+                }
+                Kind::Tagged => {
+                    words.write(owned());
+                    words.add(1).write(value as u64);
+                    // The padding after the tag is nobody's business.
+                    words.add(2).write(0xa5a5_a5a5_a5a5_a500 | 1);
+                }
+                Kind::SelfPointing | Kind::SelfPointingNoPromise => {
+                    words.write(cell.addr() as u64);
+                    words.add(1).write(value as u64);
+                }
+            }
+        }
+        self.built.fetch_add(1, Relaxed);
+    }
+
+    /// The heap part of a live cell, or null.
+    ///
+    /// # Safety
+    /// The cell is live.
+    unsafe fn owned(&self, cell: *const u8) -> *mut Owned {
+        match self.kind {
+            Kind::NoPromise | Kind::SelfPointing | Kind::SelfPointingNoPromise => {
+                std::ptr::null_mut()
+            }
+            _ => {
+                // SAFETY: the caller's promise; the other kinds begin with the pointer.
+                let address = unsafe { cell.cast::<u64>().read() };
+                std::ptr::with_exposed_provenance_mut(address as usize)
+            }
+        }
+    }
+
+    /// The value, once the object has been found whole.
+    ///
+    /// # Safety
+    /// The cell is live.
+    unsafe fn read(&self, cell: *const u8) -> i64 {
+        let words = cell.cast::<u64>();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let owned = self.owned(cell);
+            match self.kind {
+                Kind::NoPromise => words.read() as i64,
+                Kind::ZeroDefault if owned.is_null() => 0,
+                Kind::ZeroDefault | Kind::Boxed => Owned::check(owned),
+                Kind::Inline | Kind::OverAligned | Kind::Tagged => {
+                    let value = words.add(1).read() as i64;
+                    assert_eq!(Owned::check(owned), value, "a Tracer's two halves differ");
+                    if self.kind == Kind::Tagged {
+                        assert_eq!(cell.add(16).read(), 1, "a Tracer's tag is overwritten");
+                    }
+                    value
+                }
+                Kind::SelfPointing | Kind::SelfPointingNoPromise => {
+                    assert_eq!(words.read(), cell.addr() as u64, "a Tracer was moved as bytes");
+                    words.add(1).read() as i64
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The cell is live; it is not afterwards.
+    unsafe fn end(&self, cell: *mut u8) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            self.read(cell);
+            let owned = self.owned(cell);
+            if !owned.is_null() {
+                (*owned).check = 0;
+                drop(Box::from_raw(owned));
+            } else if self.kind == Kind::ZeroDefault {
+                // Nothing was built in a cell of zero bytes, and nothing ends.
+                return;
+            }
+        }
+        self.ended.fetch_add(1, Relaxed);
+    }
+
+    /// Counts one fallible step, which may be the one that goes wrong.
+    fn step(&self) -> Result<(), &'static str> {
+        if self.countdown.load(Relaxed) < 0 || self.countdown.fetch_sub(1, Relaxed) != 0 {
+            return Ok(());
+        }
+        match *self.mishap.lock().unwrap_or_else(PoisonError::into_inner) {
+            Mishap::Fail => Err("a planned failure"),
+            Mishap::Panic => {
+                let payload: Box<dyn Any + Send> = Box::new("a planned panic");
+                // Unwinds without the panic hook's message.
+                resume_unwind(payload)
+            }
+        }
+    }
+}
+
+/// Runs `step` for each of `count` elements, with failures and panics reported as clients do it.
+///
+/// # Safety
+/// `report` is valid.
+unsafe fn each(
+    count: usize,
+    report: *mut Report,
+    mut step: impl FnMut(usize) -> Result<(), &'static str>,
+) -> Status {
+    for index in 0..count {
+        let outcome = catch_unwind(AssertUnwindSafe(|| step(index)));
+        let message = match &outcome {
+            Ok(Ok(())) => continue,
+            Ok(Err(message)) => *message,
+            Err(payload) => match payload.downcast_ref::<&'static str>() {
+                Some(message) => *message,
+                // A check of ours: the test has to fail, whatever it expects.
+                None => std::process::abort(),
+            },
+        };
+        // SAFETY: the caller's promise.
+        let report = unsafe { &mut *report };
+        report.done = index;
+        return report.fail(abi::ERROR_RUNTIME, message);
+    }
+    abi::OK
+}
+
+/// # Safety
+/// `context` is a [`Ground`].
+unsafe fn ground<'a>(context: *mut c_void) -> &'a Ground {
+    // SAFETY: the caller's promise; grounds live forever.
+    unsafe { &*context.cast() }
+}
+
+unsafe extern "C" fn construct(
+    context: *mut c_void,
+    cells: *mut u8,
+    stride: isize,
+    count: usize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: `abi::ConstructFn`.
+    unsafe {
+        let ground = ground(context);
+        each(count, report, |index| {
+            ground.step()?;
+            ground.build(cells.offset(stride * index as isize), 0);
+            if ground.kind == Kind::ZeroDefault {
+                // A default of zero bytes is not counted: nothing was built.
+                ground.built.fetch_sub(1, Relaxed);
+            }
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn copy_construct(
+    context: *mut c_void,
+    to: *mut u8,
+    to_stride: isize,
+    from: *const u8,
+    from_stride: isize,
+    count: usize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: `abi::CopyFn`.
+    unsafe {
+        let ground = ground(context);
+        each(count, report, |index| {
+            let value = ground.read(from.offset(from_stride * index as isize));
+            ground.step()?;
+            ground.build(to.offset(to_stride * index as isize), value);
+            if ground.kind == Kind::ZeroDefault && value == 0 {
+                ground.built.fetch_sub(1, Relaxed);
+            }
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn assign(
+    context: *mut c_void,
+    to: *mut u8,
+    to_stride: isize,
+    from: *const u8,
+    from_stride: isize,
+    count: usize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: `abi::CopyFn`.
+    unsafe {
+        let ground = ground(context);
+        each(count, report, |index| {
+            let value = ground.read(from.offset(from_stride * index as isize));
+            ground.read(to.offset(to_stride * index as isize));
+            ground.step()?;
+            ground.set(to.offset(to_stride * index as isize), value);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn relocate(
+    context: *mut c_void,
+    to: *mut u8,
+    to_stride: isize,
+    from: *mut u8,
+    from_stride: isize,
+    count: usize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: `abi::RelocateFn`.
+    unsafe {
+        let ground = ground(context);
+        let size = ground.kind.layout().0;
+        each(count, report, |index| {
+            let from = from.offset(from_stride * index as isize);
+            let to = to.offset(to_stride * index as isize);
+            ground.read(from);
+            ground.step()?;
+            to.copy_from_nonoverlapping(from, size);
+            if ground.kind.is_self_pointing() {
+                to.cast::<u64>().write(to.addr() as u64);
+            }
+            // What moved out is not an object any more, and must not be taken for one.
+            from.write_bytes(0xee, size);
+            ground.moved.fetch_add(1, Relaxed);
+            Ok(())
+        })
+    }
+}
+
+unsafe extern "C" fn destroy(
+    context: *mut c_void,
+    cells: *mut u8,
+    stride: isize,
+    count: usize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: `abi::DestroyFn`.
+    unsafe {
+        let ground = ground(context);
+        let mut failed = false;
+        let status = each(count, report, |index| {
+            ground.end(cells.offset(stride * index as isize));
+            let planned = ground.destructor_countdown.load(Relaxed) >= 0;
+            failed |= planned && ground.destructor_countdown.fetch_sub(1, Relaxed) == 0;
+            Ok(())
+        });
+        if failed {
+            return (*report).fail(abi::ERROR_RUNTIME, "a planned destructor failure");
+        }
+        status
+    }
+}
+
+impl Ground {
+    /// Gives a live cell another value in place.
+    ///
+    /// # Safety
+    /// The cell is live.
+    unsafe fn set(&self, cell: *mut u8, value: i64) {
+        let words = cell.cast::<u64>();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let owned = self.owned(cell);
+            match self.kind {
+                Kind::NoPromise => words.write(value as u64),
+                Kind::ZeroDefault if owned.is_null() || value == 0 => {
+                    self.end(cell);
+                    self.build(cell, value);
+                    if value == 0 {
+                        self.built.fetch_sub(1, Relaxed);
+                    }
+                }
+                Kind::SelfPointing | Kind::SelfPointingNoPromise => {
+                    words.add(1).write(value as u64);
+                }
+                Kind::ZeroDefault | Kind::Boxed => {
+                    *owned = Owned { value, check: CHECK ^ value as u64 };
+                }
+                Kind::Inline | Kind::OverAligned | Kind::Tagged => {
+                    *owned = Owned { value, check: CHECK ^ value as u64 };
+                    words.add(1).write(value as u64);
+                }
+            }
+        }
+    }
+}
+
+impl Tracer {
+    /// A new element type of that kind, with counts of its own.
+    ///
+    /// # Panics
+    /// The runtime refuses the vtable.
+    pub fn new(kind: Kind) -> Tracer {
+        let ground: &'static Ground = Box::leak(Box::new(Ground {
+            kind,
+            built: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+            moved: AtomicU64::new(0),
+            countdown: AtomicI64::new(-1),
+            mishap: Mutex::new(Mishap::Fail),
+            destructor_countdown: AtomicI64::new(-1),
+        }));
+        let name = CString::new(format!("denizen.testing.{kind:?}")).unwrap_or_default();
+        let (size, align) = kind.layout();
+        // SAFETY: zero is valid for every member: numbers, pointers and optional functions.
+        let mut vtable: ElementVTable = unsafe { MaybeUninit::zeroed().assume_init() };
+        vtable.struct_size = size_of::<ElementVTable>();
+        vtable.abi_version = abi::ABI_VERSION;
+        vtable.flags = abi::ELEMENT_THREAD_SAFE;
+        if !kind.is_self_pointing() {
+            vtable.flags |= abi::ELEMENT_TRIVIALLY_RELOCATABLE;
+        }
+        vtable.name = name.as_ptr();
+        vtable.size = size;
+        vtable.align = align;
+        (vtable.storage, vtable.zero_bytes) = match kind {
+            Kind::Inline | Kind::SelfPointing | Kind::OverAligned => {
+                (abi::STORAGE_INLINE, abi::ZERO_VACANT)
+            }
+            Kind::NoPromise | Kind::SelfPointingNoPromise => {
+                (abi::STORAGE_INLINE, abi::ZERO_NO_PROMISE)
+            }
+            Kind::ZeroDefault => (abi::STORAGE_INLINE, abi::ZERO_DEFAULT),
+            Kind::Tagged => (abi::STORAGE_TAGGED, abi::ZERO_VACANT),
+            Kind::Boxed => (abi::STORAGE_BOXED, abi::ZERO_VACANT),
+        };
+        (vtable.vacancy_offset, vtable.vacancy_size) =
+            if kind == Kind::Tagged { (16, 1) } else { (0, size) };
+        vtable.context = std::ptr::from_ref(ground).cast_mut().cast();
+        vtable.construct = Some(construct);
+        vtable.copy_construct = Some(copy_construct);
+        // One kind without, so that the fallback is exercised as well.
+        vtable.assign = if kind == Kind::Boxed { None } else { Some(assign) };
+        // Relocatable kinds: some by their own function, some by memcpy.
+        vtable.relocate =
+            if kind.is_self_pointing() || kind == Kind::Tagged { Some(relocate) } else { None };
+        vtable.destroy = Some(destroy);
+        // SAFETY: a complete vtable, whose functions keep the promises of `abi`.
+        let element = unsafe { ElementType::from_vtable(&raw const vtable) };
+        let element = match element {
+            Ok(element) => Box::leak(Box::new(element)),
+            Err(error) => panic!("{error}"),
+        };
+        let tracer = Tracer { element, ground };
+        ALL.lock().unwrap_or_else(PoisonError::into_inner).push(tracer);
+        tracer
+    }
+
+    /// How the object sits in its cell.
+    pub fn kind(self) -> Kind {
+        self.ground.kind
+    }
+
+    /// What the objects counted so far.
+    pub fn counts(self) -> Counts {
+        let load = |counter: &AtomicU64| counter.load(Relaxed);
+        let (built, ended) = (load(&self.ground.built), load(&self.ground.ended));
+        Counts {
+            live: built.wrapping_sub(ended) as i64,
+            built,
+            ended,
+            moved: load(&self.ground.moved),
+        }
+    }
+
+    /// Has the construction, copy, assignment or relocation after `steps` more go wrong, once.
+    pub fn plan_mishap(self, steps: u32, mishap: Mishap) {
+        *self.ground.mishap.lock().unwrap_or_else(PoisonError::into_inner) = mishap;
+        self.ground.countdown.store(steps.into(), Relaxed);
+    }
+
+    /// Has the destructor after `steps` more report a failure, once.
+    pub fn plan_destructor_failure(self, steps: u32) {
+        self.ground.destructor_countdown.store(steps.into(), Relaxed);
+    }
+
+    /// Takes plans back; says whether the planned mishap had not happened yet.
+    pub fn cancel_plans(self) -> bool {
+        self.ground.destructor_countdown.store(-1, Relaxed);
+        self.ground.countdown.swap(-1, Relaxed) >= 0
+    }
+
+    /// The value of a live cell, which is checked to be whole.
+    ///
+    /// # Safety
+    /// The cell is live, of this type, and nobody writes to it.
+    pub unsafe fn value(self, cell: *const u8) -> i64 {
+        // SAFETY: the same contract.
+        unsafe { self.ground.read(cell) }
+    }
+
+    /// Gives every cell of a run of live cells another value, in place.
+    ///
+    /// # Safety
+    /// The cells are live and of this type.
+    pub unsafe fn set(self, cells: &mut CellsMut<'_>, value: i64) {
+        for index in 0..cells.len() {
+            // SAFETY: the same contract.
+            unsafe { self.ground.set(cells.address(index), value) };
+        }
+    }
+}
