@@ -6,23 +6,13 @@
 #[cfg(not(loom))]
 pub(crate) use std::{
     hint,
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard,
-        atomic::{
-            self, AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-        },
-    },
-    thread,
+    sync::{atomic::*, *},
+    thread, thread_local,
 };
 
 #[cfg(loom)]
 pub(crate) use loom::{
     hint,
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard,
-        atomic::{
-            self, AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-        },
-    },
-    thread,
+    sync::{atomic::*, *},
+    thread, thread_local,
 };

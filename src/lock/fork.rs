@@ -1,0 +1,84 @@
+//! The generation of the process: what tells a lock held here from one held in the parent.
+
+// Not `sync`: the generation changes only in a child of fork, which has a single thread.
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Zero until the fork handlers are installed.
+static GENERATION: AtomicU32 = AtomicU32::new(0);
+
+/// The generation of this process, never 0. The first call installs the fork handlers.
+#[inline]
+pub(super) fn generation() -> u32 {
+    match GENERATION.load(Ordering::Relaxed) {
+        0 => begin(),
+        generation => generation,
+    }
+}
+
+#[cold]
+fn begin() -> u32 {
+    match GENERATION.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => {
+            handlers::install();
+            1
+        }
+        Err(generation) => generation,
+    }
+}
+
+#[cfg(all(unix, not(loom), not(miri)))]
+mod handlers {
+    //! All shards are locked across a fork, so that the child finds whole tables and free mutexes.
+
+    use super::{super::parking, GENERATION, Ordering};
+    use std::{cell::RefCell, sync::MutexGuard};
+
+    thread_local! {
+        /// The shards that this thread locked for the fork it is making.
+        static LOCKED: RefCell<Vec<MutexGuard<'static, parking::Tables>>> =
+            const { RefCell::new(Vec::new()) };
+    }
+
+    pub(super) fn install() {
+        // SAFETY: the three functions live as long as the process, as extension modules are never
+        // unloaded, and none of them unwinds.
+        //
+        // The only failure is a lack of memory for the list of handlers. Locks then work as ever,
+        // but a child inherits them.
+        unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
+    }
+
+    // A thread that forks while its thread-locals are being destroyed goes without: `try_with`.
+
+    extern "C" fn prepare() {
+        let _ = LOCKED.try_with(|locked| {
+            locked.borrow_mut().extend(parking::shards().iter().map(parking::Shard::lock));
+        });
+    }
+
+    extern "C" fn parent() {
+        let _ = LOCKED.try_with(|locked| locked.borrow_mut().clear());
+    }
+
+    extern "C" fn child() {
+        let next = GENERATION.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        GENERATION.store(next, Ordering::Relaxed);
+        let _ = LOCKED.try_with(|locked| {
+            let mut locked = locked.borrow_mut();
+            for tables in locked.iter_mut() {
+                tables.retain(|_, table| {
+                    table.abandon(|signal| signal.orphan());
+                    !table.is_empty()
+                });
+            }
+            locked.clear();
+        });
+    }
+}
+
+#[cfg(not(all(unix, not(loom), not(miri))))]
+mod handlers {
+    //! No fork here.
+
+    pub(super) fn install() {}
+}

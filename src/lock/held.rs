@@ -1,0 +1,113 @@
+//! Which locks this thread holds. Written on every acquisition, read only when a thread is about
+//! to wait.
+
+use super::error::LockError;
+use crate::sync::thread_local;
+use std::{cell::Cell, ops::Deref, ptr::NonNull};
+
+/// Most locks one thread holds at once: twice the operands that a NumPy ufunc can have.
+pub(super) const CAPACITY: usize = 128;
+
+/// The addresses of the locks that this thread holds.
+///
+/// Addresses only, never followed: a guard that was leaked leaves an entry behind, no dangling
+/// reference.
+pub(super) struct Held {
+    /// Of the process, when the entries were made. Others count as none.
+    generation: Cell<u32>,
+    count: Cell<usize>,
+    addresses: [Cell<usize>; CAPACITY],
+}
+
+// `const` spares every access the check whether it is initialised; loom's macro has no such form.
+#[cfg(not(loom))]
+thread_local! {
+    static HELD: Held = const { Held::new() };
+}
+#[cfg(loom)]
+thread_local! {
+    static HELD: Held = Held::new();
+}
+
+/// The list of the current thread, looked up once. It stays in its thread.
+#[derive(Clone, Copy)]
+pub(super) struct HeldHere(NonNull<Held>);
+
+impl HeldHere {
+    #[inline]
+    pub fn new() -> HeldHere {
+        HeldHere(HELD.with(|held| NonNull::from(held)))
+    }
+}
+
+impl Deref for HeldHere {
+    type Target = Held;
+
+    #[inline]
+    fn deref(&self) -> &Held {
+        // SAFETY: the pointer is to a thread-local without a destructor, which lives as long as
+        // its thread, and `HeldHere` is neither `Send` nor `Sync`, so this is that thread.
+        unsafe { self.0.as_ref() }
+    }
+}
+
+impl Held {
+    const fn new() -> Held {
+        Held {
+            generation: Cell::new(0),
+            count: Cell::new(0),
+            addresses: [const { Cell::new(0) }; CAPACITY],
+        }
+    }
+
+    /// Makes sure that `count` more entries fit, in a process of this generation.
+    #[inline]
+    pub fn reserve(&self, count: usize, generation: u32) -> Result<(), LockError> {
+        if self.generation.get() != generation {
+            self.generation.set(generation);
+            self.count.set(0);
+        }
+        if count > CAPACITY - self.count.get() { Err(LockError::TooMany) } else { Ok(()) }
+    }
+
+    /// Notes one lock. Room was reserved.
+    #[inline]
+    pub fn push(&self, address: usize) {
+        let count = self.count.get();
+        self.addresses[count].set(address);
+        self.count.set(count + 1);
+    }
+
+    /// Removes one entry for this lock, the newest; none where a fork came between.
+    #[inline]
+    pub fn remove(&self, address: usize) {
+        let count = self.count.get();
+        for index in (0..count).rev() {
+            if self.addresses[index].get() == address {
+                self.addresses[index].set(self.addresses[count - 1].get());
+                self.count.set(count - 1);
+                return;
+            }
+        }
+    }
+
+    /// Whether this thread holds the lock.
+    pub fn contains(&self, address: usize) -> bool {
+        self.addresses().any(|held| held == address)
+    }
+
+    /// Whether waiting for this lock breaks the order in which threads take locks.
+    pub fn is_out_of_order(&self, address: usize) -> bool {
+        self.addresses().any(|held| held >= address)
+    }
+
+    /// How many locks this thread holds.
+    #[cfg(all(test, not(loom)))]
+    pub fn count(&self) -> usize {
+        self.count.get()
+    }
+
+    fn addresses(&self) -> impl Iterator<Item = usize> {
+        self.addresses[..self.count.get()].iter().map(Cell::get)
+    }
+}

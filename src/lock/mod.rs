@@ -1,0 +1,58 @@
+//! The segment lock: readers share the cells of a segment, a writer excludes, disjoint ranges run
+//! in parallel.
+//!
+//! # How it works
+//! Uncontended, everything happens on one word ([`SegmentLock`]): a compare-and-swap takes a
+//! *slot* of the lock and a plain store publishes the range there; a release is one atomic subtraction.
+//! Readers take a slot each as long as there is no writer; a writer takes one when nobody is in.
+//!
+//! Whoever cannot enter that way takes the mutex of the lock's *shard* (`parking`) and raises the
+//! SLOW bit, which closes the fast path. From then on the *range table* of the lock (`ranges`)
+//! decides, cell range by cell range, seeing the published ranges of those who came in by the
+//! word. It admits whoever conflicts neither with a holder nor with an earlier waiter, so a
+//! stream of readers cannot starve a writer. The last one out removes the table and lowers the
+//! bit.
+//!
+//! Under the shard's mutex this always holds: **the SLOW bit is up exactly while the lock has a
+//! range table.**
+//!
+//! # Several operands
+//! [`acquire_all`] merges requests for the same segment and takes the rest in address order.
+//! Whoever waits for a lock holds only locks at lower addresses, so there is no cycle of waiters.
+//! A nested call that would have to wait against that order, or on a lock of its own thread, gets
+//! [`LockError::Reentrant`].
+//!
+//! # Borrows
+//! A view in the hands of client code is a [`Borrow`]: taken without waiting, conflicting with
+//! loops by returning an error to the later of the two, at once.
+//!
+//! # Fork
+//! The word carries the generation of the process (`fork`). A child of `fork` is a new
+//! generation: what its parent's threads held or waited for counts as released there, and a guard
+//! that was alive in the forking thread releases nothing. Borrows survive: the view that holds
+//! one was copied into the child like all memory, is as usable there as before, and gives its
+//! borrow back there. A borrow of a thread that does not exist in the child stays until the
+//! segment goes; its cells may be half written, and the error says that they are lent.
+
+mod borrow;
+mod error;
+mod fork;
+mod held;
+mod parking;
+mod ranges;
+mod request;
+mod segment_lock;
+mod span;
+
+#[cfg(all(test, not(loom)))]
+mod fork_tests;
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub use borrow::{Borrow, RawBorrow};
+pub use error::LockError;
+pub use parking::{WaitHook, set_wait_hook};
+pub use request::{Guard, Request, acquire_all, try_acquire_all};
+pub use segment_lock::SegmentLock;

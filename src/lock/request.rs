@@ -1,0 +1,217 @@
+//! Several operands at once: merged by segment, taken in address order.
+
+use super::{
+    error::LockError,
+    fork,
+    held::{Held, HeldHere},
+    segment_lock::{Hold, Patience, SegmentLock},
+    span::Span,
+};
+use std::ops::Range;
+
+/// Cells of one segment that an operation reads or writes.
+pub struct Request<'a> {
+    lock: &'a SegmentLock,
+    /// Empty where nothing is asked for.
+    span: Span,
+    /// Where the lock was taken, or [`Hold::NOWHERE`].
+    hold: Hold,
+}
+
+impl<'a> Request<'a> {
+    /// Asks for `range` of the segment of `lock`, in cells or bytes, as all users of one segment
+    /// count. An empty range asks for nothing.
+    #[inline]
+    pub fn new(lock: &'a SegmentLock, range: Range<usize>, write: bool) -> Request<'a> {
+        Request {
+            lock,
+            span: Span { start: range.start, end: range.end, write },
+            hold: Hold::NOWHERE,
+        }
+    }
+
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.span.start >= self.span.end
+    }
+
+    /// Adds what `other` asks for, and leaves that one empty. Neither is empty before.
+    #[inline]
+    fn absorb(&mut self, other: &mut Request<'a>) {
+        self.span = self.span.union(&other.span);
+        other.span.end = other.span.start;
+    }
+
+    #[inline]
+    fn take(&mut self, held: &Held, generation: u32, patience: Patience) -> Result<(), LockError> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        self.lock.acquire(&self.span, &mut self.hold, generation, patience)?;
+        held.push(self.lock.address());
+        Ok(())
+    }
+}
+
+/// Locks that are held together, released on drop.
+///
+/// It stays in the thread that took it.
+#[must_use = "a guard that is dropped releases its locks at once"]
+pub struct Guard<'r, 'a> {
+    requests: &'r mut [Request<'a>],
+    held: HeldHere,
+}
+
+/// Takes all locks, waiting for those that others hold. The requests are merged and reordered in
+/// place: two for one segment become one for the hull of their ranges, a write if either writes.
+///
+/// # Errors
+/// * [`LockError::Borrowed`]: cells are lent to client code;
+/// * [`LockError::Reentrant`]: this thread would have waited for a lock that it holds, or that
+///   comes before one that it holds in the order of addresses;
+/// * [`LockError::TooMany`]: this thread would hold more than 128 locks.
+///
+/// Nothing is held after an error.
+#[inline]
+pub fn acquire_all<'r, 'a>(requests: &'r mut [Request<'a>]) -> Result<Guard<'r, 'a>, LockError> {
+    take_all(requests, Patience::Wait)
+}
+
+/// As [`acquire_all`], but never waits for a holder: [`LockError::Busy`] instead.
+#[inline]
+pub fn try_acquire_all<'r, 'a>(
+    requests: &'r mut [Request<'a>],
+) -> Result<Guard<'r, 'a>, LockError> {
+    take_all(requests, Patience::Refuse)
+}
+
+#[inline]
+fn take_all<'r, 'a>(
+    requests: &'r mut [Request<'a>],
+    patience: Patience,
+) -> Result<Guard<'r, 'a>, LockError> {
+    let generation = fork::generation();
+    let held = HeldHere::new();
+    held.reserve(requests.len(), generation)?;
+    // From here on the guard releases what was taken, should the rest fail.
+    let guard = Guard { requests, held };
+    match &mut *guard.requests {
+        [only] => {
+            only.hold = Hold::NOWHERE;
+            only.take(&held, generation, patience)?;
+        }
+        [one, other] => {
+            one.hold = Hold::NOWHERE;
+            other.hold = Hold::NOWHERE;
+            // Taken in order, without moving them.
+            if one.lock.address() < other.lock.address() {
+                one.take(&held, generation, patience)?;
+                other.take(&held, generation, patience)?;
+            } else {
+                if one.lock.address() == other.lock.address()
+                    && !one.is_empty()
+                    && !other.is_empty()
+                {
+                    other.absorb(one);
+                }
+                other.take(&held, generation, patience)?;
+                one.take(&held, generation, patience)?;
+            }
+        }
+        many => {
+            merge(many);
+            for request in many {
+                request.take(&held, generation, patience)?;
+            }
+        }
+    }
+    Ok(guard)
+}
+
+impl Drop for Guard<'_, '_> {
+    #[inline]
+    fn drop(&mut self) {
+        let generation = fork::generation();
+        for request in &mut *self.requests {
+            // Those of another generation were taken by the parent process, or not at all.
+            if request.hold.generation == generation {
+                self.held.remove(request.lock.address());
+                request.lock.release(request.span.write, &request.hold);
+            }
+        }
+    }
+}
+
+/// Orders the requests by address, and leaves at most one for each segment that is not empty.
+fn merge(requests: &mut [Request<'_>]) {
+    // Insertion sort: there are few, mostly in one order already, and it allocates nothing.
+    for index in 0..requests.len() {
+        requests[index].hold = Hold::NOWHERE;
+        let mut place = index;
+        while place > 0 && requests[place - 1].lock.address() > requests[place].lock.address() {
+            requests.swap(place - 1, place);
+            place -= 1;
+        }
+    }
+    let mut rest = requests;
+    while let Some((first, others)) = rest.split_first_mut() {
+        if let Some(next) = others.first_mut()
+            && first.lock.address() == next.lock.address()
+            && !first.is_empty()
+        {
+            if next.is_empty() {
+                std::mem::swap(first, next);
+            } else {
+                next.absorb(first);
+            }
+        }
+        rest = others;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn merging_leaves_one_request_a_segment_in_address_order(
+            asked in prop::collection::vec((0..5_usize, 0..20_usize, 0..6_usize, any::<bool>()), 0..35)
+        ) {
+            let locks: [SegmentLock; 5] = std::array::from_fn(|_| SegmentLock::new());
+            let mut requests: Vec<_> = asked
+                .iter()
+                .map(|&(lock, start, length, write)| {
+                    Request::new(&locks[lock], start..start + length, write)
+                })
+                .collect();
+            merge(&mut requests);
+
+            let mut expected: BTreeMap<usize, Span> = BTreeMap::new();
+            for &(lock, start, length, write) in asked.iter().filter(|asked| asked.2 > 0) {
+                let span = Span { start, end: start + length, write };
+                expected
+                    .entry(locks[lock].address())
+                    .and_modify(|merged| *merged = merged.union(&span))
+                    .or_insert(span);
+            }
+            let merged: Vec<_> = requests
+                .iter()
+                .filter(|request| !request.is_empty())
+                .map(|request| (request.lock.address(), request.span))
+                .collect();
+            prop_assert_eq!(merged, expected.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_read_and_a_write_of_one_segment_are_a_write_of_both_ranges() {
+        let lock = SegmentLock::new();
+        let mut requests = [Request::new(&lock, 0..4, false), Request::new(&lock, 8..9, true)];
+        merge(&mut requests);
+        assert!(requests[0].is_empty());
+        assert_eq!(requests[1].span, Span { start: 0, end: 9, write: true });
+    }
+}
