@@ -28,6 +28,8 @@ pub use client::{
     Casting, ElementBuilder, ElementHandle, Error, ErrorKind, Failure, Raised, element,
     element_under_gil, runtime,
 };
+#[cfg(feature = "pyo3")]
+pub use client::{adopt, from_iter, read, take, write};
 
 #[cfg(feature = "core")]
 pub mod erased;

@@ -141,7 +141,7 @@ impl<T: 'static> Definition<T> {
     }
 
     pub(super) fn cell(&self) -> CellLayout<T> {
-        CellLayout::new(self.vtable.storage, self.vtable.size)
+        CellLayout::new(self.vtable.storage, self.vtable.zero_bytes, self.vtable.size)
     }
 
     /// Keeps everything for good: a registered type never goes away.

@@ -36,6 +36,7 @@ struct Registered {
     api: &'static Api,
     element: *const Element,
     storage: abi::Storage,
+    zero: abi::ZeroBytes,
     size: usize,
 }
 // SAFETY: an address and constants.
@@ -115,6 +116,7 @@ impl<T: 'static> ElementHandle<T> {
             api: self.api,
             element: self.element,
             storage: self.cell.kind,
+            zero: self.cell.zero,
             size: self.cell.size,
         };
         let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +136,7 @@ impl<T: 'static> ElementHandle<T> {
             .map(|entry| ElementHandle {
                 api: entry.api,
                 element: entry.element,
-                cell: CellLayout::new(entry.storage, entry.size),
+                cell: CellLayout::new(entry.storage, entry.zero, entry.size),
             })
             .ok_or_else(|| {
                 Error::type_error(format!(
@@ -142,6 +144,15 @@ impl<T: 'static> ElementHandle<T> {
                     std::any::type_name::<T>()
                 ))
             })
+    }
+
+    /// [`ElementHandle::of`] with the error as a Python exception.
+    ///
+    /// # Safety
+    /// The GIL is held.
+    pub(super) unsafe fn of_raised() -> Result<Self, Raised> {
+        // SAFETY: the GIL is held.
+        Self::of().map_err(|error| unsafe { raise_error(runtime().ok(), error) })
     }
 
     /// The type as the runtime knows it.

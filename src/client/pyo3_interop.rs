@@ -4,6 +4,8 @@ use super::builder::ElementBuilder;
 use super::error::{Failure, Raised};
 use super::handle::ElementHandle;
 use super::storage::StorageChoice;
+use super::view::{ReadView, WriteView};
+use crate::abi::PyObject;
 use pyo3::prelude::*;
 
 impl Raised {
@@ -66,9 +68,128 @@ impl<T: 'static> ElementHandle<T> {
     /// Those of the runtime.
     pub fn dtype<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         // SAFETY: the GIL is held; the pointer is a new reference.
-        unsafe {
-            let dtype = self.dtype_raw().map_err(|raised| raised.into_py_err(py))?;
-            Ok(Bound::from_owned_ptr(py, dtype.cast()))
-        }
+        unsafe { owned(py, self.dtype_raw()) }
     }
+
+    /// Makes an array out of a `Vec` without a copy; see [`ElementHandle::adopt_raw`].
+    ///
+    /// # Errors
+    /// T is not stored inline, or the elements do not fit the shape.
+    pub fn adopt<'py>(
+        &self,
+        py: Python<'py>,
+        elements: Vec<T>,
+        shape: &[usize],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // SAFETY: the GIL is held.
+        unsafe { owned(py, self.adopt_raw(elements, shape)) }
+    }
+
+    /// Moves elements into a new array; see [`ElementHandle::take_raw`].
+    ///
+    /// # Errors
+    /// The elements do not fit the shape, or there is no memory.
+    pub fn take<'py>(
+        &self,
+        py: Python<'py>,
+        elements: Vec<T>,
+        shape: &[usize],
+    ) -> PyResult<Bound<'py, PyAny>> {
+        // SAFETY: the GIL is held.
+        unsafe { owned(py, self.take_raw(elements, shape)) }
+    }
+
+    /// Lends the elements of an array to read; see [`ReadView`].
+    ///
+    /// # Errors
+    /// Not an array of this type, or somebody writes to it.
+    pub fn read<'py>(&self, array: &Bound<'py, PyAny>) -> PyResult<ReadView<'py, T>> {
+        // SAFETY: the GIL is held throughout `'py`, and the view cannot leave this thread.
+        unsafe { self.read_raw(array.as_ptr().cast()) }
+            .map_err(|raised| raised.into_py_err(array.py()))
+    }
+
+    /// Lends the elements of an array to write; see [`WriteView`].
+    ///
+    /// # Errors
+    /// Not a writeable array of this type, its cells overlap, or somebody else uses it.
+    pub fn write<'py>(&self, array: &Bound<'py, PyAny>) -> PyResult<WriteView<'py, T>> {
+        // SAFETY: the GIL is held throughout `'py`, and the view cannot leave this thread.
+        unsafe { self.write_raw(array.as_ptr().cast()) }
+            .map_err(|raised| raised.into_py_err(array.py()))
+    }
+}
+
+/// A new reference, or the exception that is set.
+///
+/// # Safety
+/// The pointer is a new reference.
+unsafe fn owned(
+    py: Python<'_>,
+    array: Result<*mut PyObject, Raised>,
+) -> PyResult<Bound<'_, PyAny>> {
+    let array = array.map_err(|raised| raised.into_py_err(py))?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Bound::from_owned_ptr(py, array.cast()) })
+}
+
+/// The handle of a registered T.
+fn handle<T: 'static>(py: Python<'_>) -> PyResult<ElementHandle<T>> {
+    // SAFETY: the GIL is held.
+    unsafe { ElementHandle::of_raised() }.map_err(|raised| raised.into_py_err(py))
+}
+
+/// Makes an array of `shape` out of a `Vec` of a registered type, without a copy: its memory is
+/// freed when the last view of the array is gone. For types stored inline.
+///
+/// # Errors
+/// T is not registered or not stored inline, or the elements do not fit the shape.
+pub fn adopt<'py, T: 'static>(
+    py: Python<'py>,
+    elements: Vec<T>,
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyAny>> {
+    handle(py)?.adopt(py, elements, shape)
+}
+
+/// Moves the elements of a `Vec` of a registered type into a new array of `shape`.
+///
+/// # Errors
+/// T is not registered, or the elements do not fit the shape.
+pub fn take<'py, T: 'static>(
+    py: Python<'py>,
+    elements: Vec<T>,
+    shape: &[usize],
+) -> PyResult<Bound<'py, PyAny>> {
+    handle(py)?.take(py, elements, shape)
+}
+
+/// Moves values of a registered type into a new array of one dimension.
+///
+/// # Errors
+/// T is not registered, or there is no memory.
+pub fn from_iter<'py, T: 'static>(
+    py: Python<'py>,
+    elements: impl IntoIterator<Item = T>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let elements: Vec<T> = elements.into_iter().collect();
+    let length = elements.len();
+    take(py, elements, &[length])
+}
+
+/// Lends the elements of an array of a registered type to read.
+///
+/// # Errors
+/// T is not registered, `array` is not an array of it, or somebody writes to it.
+pub fn read<'py, T: 'static>(array: &Bound<'py, PyAny>) -> PyResult<ReadView<'py, T>> {
+    handle(array.py())?.read(array)
+}
+
+/// Lends the elements of an array of a registered type to write.
+///
+/// # Errors
+/// T is not registered, `array` is not a writeable array of it, its cells overlap, or somebody
+/// else uses it.
+pub fn write<'py, T: 'static>(array: &Bound<'py, PyAny>) -> PyResult<WriteView<'py, T>> {
+    handle(array.py())?.write(array)
 }

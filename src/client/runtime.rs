@@ -13,6 +13,7 @@ mod python {
     unsafe extern "C" {
         pub(super) fn PyCapsule_Import(name: *const c_char, no_block: c_int) -> *mut c_void;
         pub(super) fn PyErr_SetString(exception: *mut PyObject, message: *const c_char);
+        pub(super) fn Py_DecRef(object: *mut PyObject);
         pub(super) fn PyModule_GetName(module: *mut PyObject) -> *const c_char;
         pub(super) static PyExc_ImportError: *mut PyObject;
         pub(super) static PyExc_RuntimeError: *mut PyObject;
@@ -119,6 +120,15 @@ pub(super) unsafe fn raise_error(api: Option<&Api>, error: Error) -> Raised {
         None => unsafe { raise(python::PyExc_RuntimeError, error.message()) },
     }
     Raised
+}
+
+/// Gives up a reference.
+///
+/// # Safety
+/// The GIL is held and the reference is the caller's.
+pub(super) unsafe fn release_reference(object: *mut PyObject) {
+    // SAFETY: the caller's promise.
+    unsafe { python::Py_DecRef(object) };
 }
 
 /// The `__name__` of a module.

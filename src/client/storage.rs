@@ -398,10 +398,10 @@ macro_rules! decided {
 }
 decided!(InlineVacant, InlineDefault, Boxed, Automatic);
 
-/// How to reach the object in a live cell when the storage is only known at run time.
-#[derive(Debug)]
+/// A storage that is only known at run time.
 pub(super) struct CellLayout<T> {
     pub(super) kind: abi::Storage,
+    pub(super) zero: abi::ZeroBytes,
     pub(super) size: usize,
     marker: PhantomData<fn() -> T>,
 }
@@ -413,16 +413,20 @@ impl<T> Clone for CellLayout<T> {
 }
 impl<T> Copy for CellLayout<T> {}
 
-impl<T> CellLayout<T> {
-    pub(super) const fn new(kind: abi::Storage, size: usize) -> Self {
-        CellLayout { kind, size, marker: PhantomData }
+impl<T: 'static> CellLayout<T> {
+    pub(super) const fn new(kind: abi::Storage, zero: abi::ZeroBytes, size: usize) -> Self {
+        CellLayout { kind, zero, size, marker: PhantomData }
+    }
+
+    /// Whether cells are exactly T.
+    pub(super) const fn is_inline(self) -> bool {
+        self.kind == abi::STORAGE_INLINE
     }
 
     /// The object in a live cell.
     ///
     /// # Safety
     /// `cell` is live and stored as this layout says.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the views come next"))]
     #[inline(always)]
     pub(super) unsafe fn object(self, cell: *mut u8) -> *mut T {
         if self.kind == abi::STORAGE_BOXED {
@@ -431,6 +435,38 @@ impl<T> CellLayout<T> {
         } else {
             // Inline and tagged cells begin with the object.
             cell.cast()
+        }
+    }
+
+    /// [`Storage::is_vacant`].
+    ///
+    /// # Safety
+    /// As there, for the storage that this layout says.
+    pub(super) unsafe fn is_vacant(self, cell: *const u8) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (self.kind, self.zero) {
+                (abi::STORAGE_BOXED, _) => <Boxed as Storage<T>>::is_vacant(cell),
+                (abi::STORAGE_TAGGED, _) => <Tagged as Storage<T>>::is_vacant(cell),
+                (_, abi::ZERO_DEFAULT) => <InlineDefault as Storage<T>>::is_vacant(cell),
+                _ => <InlineVacant as Storage<T>>::is_vacant(cell),
+            }
+        }
+    }
+
+    /// [`Storage::store`].
+    ///
+    /// # Safety
+    /// As there, for the storage that this layout says.
+    pub(super) unsafe fn store(self, cell: *mut u8, value: T) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match (self.kind, self.zero) {
+                (abi::STORAGE_BOXED, _) => <Boxed as Storage<T>>::store(cell, value),
+                (abi::STORAGE_TAGGED, _) => <Tagged as Storage<T>>::store(cell, value),
+                (_, abi::ZERO_DEFAULT) => <InlineDefault as Storage<T>>::store(cell, value),
+                _ => <InlineVacant as Storage<T>>::store(cell, value),
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ mod tracer;
 mod types;
 mod ufuncs;
 mod values;
+mod views;
 
 use super::{Definition, StorageChoice, element};
 use tracer::Tracer;

@@ -1,0 +1,470 @@
+//! The elements of an array as Rust sees them: strided N-d views, and slices where cells are
+//! exactly T.
+
+use super::error::{Error, ErrorKind, Raised};
+use super::handle::ElementHandle;
+use super::runtime::raise_error;
+use super::storage::CellLayout;
+use crate::abi::{self, MAX_DIMENSIONS, PyObject, View, ViewFlags};
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// Cells lent by the runtime, given back on drop.
+pub(super) struct Lent<T: 'static> {
+    view: Box<View>,
+    handle: ElementHandle<T>,
+    geometry: Geometry,
+}
+
+impl<T: 'static> Drop for Lent<T> {
+    fn drop(&mut self) {
+        // SAFETY: whoever made the view promised that the GIL is held as long as it lasts; the
+        // view is the one that was lent, and this runs once.
+        unsafe { (self.handle.api().release_view)(&raw mut *self.view) };
+    }
+}
+
+impl<T: 'static> Lent<T> {
+    /// Borrows the cells of an array.
+    ///
+    /// # Safety
+    /// The GIL is held until the result is dropped, and `array` is a live object.
+    pub(super) unsafe fn new(
+        handle: ElementHandle<T>,
+        array: *mut PyObject,
+        flags: ViewFlags,
+    ) -> Result<Self, Raised> {
+        let mut view = Box::new(View {
+            struct_size: size_of::<View>(),
+            data: std::ptr::null_mut(),
+            dimension_count: 0,
+            shape: [0; MAX_DIMENSIONS],
+            strides: [0; MAX_DIMENSIONS],
+            element: std::ptr::null(),
+            array: std::ptr::null_mut(),
+            token: std::ptr::null_mut(),
+        });
+        // SAFETY: the caller's promise; the view is ours to fill.
+        let status = unsafe { (handle.api().view)(array, handle.as_ptr(), flags, &raw mut *view) };
+        if status != abi::OK {
+            return Err(Raised);
+        }
+        let rank = view.dimension_count.min(MAX_DIMENSIONS);
+        let geometry = Geometry {
+            data: view.data,
+            shape: view.shape[..rank].iter().map(|&size| size as usize).collect(),
+            strides: view.strides[..rank].to_vec(),
+        };
+        Ok(Lent { view, handle, geometry })
+    }
+
+    pub(super) fn cells(&self) -> Positions<'_> {
+        self.geometry.positions()
+    }
+
+    fn cell(&self) -> CellLayout<T> {
+        self.handle.cell
+    }
+
+    /// First element of contiguous inline cells.
+    fn contiguous(&self) -> Result<*mut T, Error> {
+        let name = || std::any::type_name::<T>();
+        if !self.cell().is_inline() {
+            return Err(Error::type_error(format!(
+                "{} is not stored inline, so its cells are no slice: promise zero_is_vacant or \
+                 zero_is_default when building the type, or use iter and get",
+                name()
+            )));
+        }
+        if !self.geometry.is_contiguous(size_of::<T>()) {
+            return Err(Error::value(format!(
+                "the array of {} is not contiguous, so it is no slice: use iter, get or a copy",
+                name()
+            )));
+        }
+        // A dangling pointer serves for no elements.
+        let empty = self.geometry.len() == 0;
+        Ok(if empty { std::ptr::dangling_mut() } else { self.geometry.data.cast() })
+    }
+}
+
+/// Where the cells of a view are.
+#[derive(Clone, Debug)]
+pub(super) struct Geometry {
+    pub(super) data: *mut u8,
+    pub(super) shape: Vec<usize>,
+    pub(super) strides: Vec<isize>,
+}
+
+impl Geometry {
+    pub(super) fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether the cells lie one after the other, in row-major order.
+    pub(super) fn is_contiguous(&self, size: usize) -> bool {
+        let mut expected = size as isize;
+        self.len() == 0
+            || self.shape.iter().zip(&self.strides).rev().all(|(&length, &stride)| {
+                let right = length == 1 || stride == expected;
+                expected *= length as isize;
+                right
+            })
+    }
+
+    /// Whether no two indices surely share a cell: each axis steps over all that the finer ones
+    /// reach.
+    pub(super) fn is_disjoint(&self, size: usize) -> bool {
+        let mut axes: Vec<(usize, usize)> = (self.shape.iter().zip(&self.strides))
+            .filter(|&(&length, _)| length != 1)
+            .map(|(&length, &stride)| (stride.unsigned_abs(), length))
+            .collect();
+        axes.sort_unstable();
+        let mut reach = size;
+        self.len() <= 1
+            || axes.into_iter().all(|(stride, length)| {
+                let clear = stride >= reach;
+                reach += stride * (length - 1);
+                clear
+            })
+    }
+
+    /// The cell at an index.
+    pub(super) fn cell(&self, index: &[usize]) -> Option<*mut u8> {
+        if index.len() != self.shape.len() {
+            return None;
+        }
+        let mut offset = 0;
+        for ((&at, &length), &stride) in index.iter().zip(&self.shape).zip(&self.strides) {
+            if at >= length {
+                return None;
+            }
+            offset += at as isize * stride;
+        }
+        Some(self.data.wrapping_offset(offset))
+    }
+
+    pub(super) fn positions(&self) -> Positions<'_> {
+        Positions {
+            geometry: self,
+            next: self.data,
+            index: vec![0; self.shape.len()],
+            left: self.len(),
+        }
+    }
+}
+
+/// All cells in row-major order.
+pub(super) struct Positions<'a> {
+    geometry: &'a Geometry,
+    next: *mut u8,
+    index: Vec<usize>,
+    left: usize,
+}
+
+impl Iterator for Positions<'_> {
+    type Item = *mut u8;
+
+    fn next(&mut self) -> Option<*mut u8> {
+        self.left = self.left.checked_sub(1)?;
+        let cell = self.next;
+        for axis in (0..self.index.len()).rev() {
+            let (length, stride) = (self.geometry.shape[axis], self.geometry.strides[axis]);
+            self.index[axis] += 1;
+            if self.index[axis] < length {
+                self.next = self.next.wrapping_offset(stride);
+                break;
+            }
+            self.index[axis] = 0;
+            self.next = self.next.wrapping_offset(-stride * (length as isize - 1));
+        }
+        Some(cell)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+/// Elements of a view in row-major order.
+pub struct Iter<'a, T: 'static> {
+    positions: Positions<'a>,
+    cell: CellLayout<T>,
+    marker: PhantomData<&'a T>,
+}
+
+impl<'a, T> Iterator for Iter<'a, T> {
+    type Item = &'a T;
+
+    fn next(&mut self) -> Option<&'a T> {
+        // SAFETY: every cell of a view is live, and stays so while the view is borrowed.
+        self.positions.next().map(|cell| unsafe { &*self.cell.object(cell) })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.positions.size_hint()
+    }
+}
+
+impl<T> ExactSizeIterator for Iter<'_, T> {}
+
+/// Elements of a writing view in row-major order.
+pub struct IterMut<'a, T: 'static> {
+    positions: Positions<'a>,
+    cell: CellLayout<T>,
+    marker: PhantomData<&'a mut T>,
+}
+
+impl<'a, T> Iterator for IterMut<'a, T> {
+    type Item = &'a mut T;
+
+    fn next(&mut self) -> Option<&'a mut T> {
+        // SAFETY: every cell of a view is live; the view is borrowed exclusively, its cells are
+        // disjoint, and each is visited once.
+        self.positions.next().map(|cell| unsafe { &mut *self.cell.object(cell) })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.positions.size_hint()
+    }
+}
+
+impl<T> ExactSizeIterator for IterMut<'_, T> {}
+
+/// The elements of an array, shared with other readers; nobody writes them while it lasts.
+///
+/// Nothing that it lends outlives it:
+/// ```compile_fail,E0505
+/// fn outlive(view: denizen::client::ReadView<'_, String>) {
+///     let slice = view.as_slice().unwrap();
+///     drop(view);
+///     println!("{}", slice.len());
+/// }
+/// ```
+/// ```compile_fail,E0515
+/// fn outlive<'a>(view: denizen::client::ReadView<'a, String>) -> &'a String {
+///     view.get(&[0]).unwrap()
+/// }
+/// ```
+/// It ends on the thread that made it, with the GIL held:
+/// ```compile_fail,E0277
+/// fn sent<T: Send>(_: T) {}
+/// fn outlive(view: denizen::client::ReadView<'static, i32>) {
+///     sent(view);
+/// }
+/// ```
+pub struct ReadView<'py, T: 'static> {
+    lent: Lent<T>,
+    marker: PhantomData<(&'py (), *const T)>,
+}
+
+/// The elements of an array, this view's alone while it lasts.
+///
+/// Nothing that it lends outlives it, and nothing is lent twice:
+/// ```compile_fail,E0499
+/// fn twice(mut view: denizen::client::WriteView<'_, String>) {
+///     let (one, two) = (view.get_mut(&[0]).unwrap(), view.get_mut(&[0]).unwrap());
+///     one.push_str(two);
+/// }
+/// ```
+/// ```compile_fail,E0505
+/// fn outlive(mut view: denizen::client::WriteView<'_, String>) {
+///     let slice = view.as_mut_slice().unwrap();
+///     drop(view);
+///     slice[0].clear();
+/// }
+/// ```
+pub struct WriteView<'py, T: 'static> {
+    lent: Lent<T>,
+    marker: PhantomData<(&'py (), *mut T)>,
+}
+
+macro_rules! reading {
+    ($view:ident) => {
+        impl<T: 'static> $view<'_, T> {
+            /// Elements along each dimension.
+            pub fn shape(&self) -> &[usize] {
+                &self.lent.geometry.shape
+            }
+
+            /// Bytes from one element to the next along each dimension.
+            pub fn strides(&self) -> &[isize] {
+                &self.lent.geometry.strides
+            }
+
+            /// How many elements.
+            pub fn len(&self) -> usize {
+                self.lent.geometry.len()
+            }
+
+            /// Whether there are none.
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// The element at an index; `None` outside the shape.
+            pub fn get(&self, index: &[usize]) -> Option<&T> {
+                let cell = self.lent.geometry.cell(index)?;
+                // SAFETY: every cell of a view is live, and stays so while it is borrowed.
+                Some(unsafe { &*self.lent.cell().object(cell) })
+            }
+
+            /// All elements in row-major order.
+            pub fn iter(&self) -> Iter<'_, T> {
+                Iter { positions: self.lent.cells(), cell: self.lent.cell(), marker: PhantomData }
+            }
+
+            /// All elements of a contiguous array, without a copy.
+            ///
+            /// # Errors
+            /// T is not stored inline, or the array is not contiguous in row-major order.
+            pub fn as_slice(&self) -> Result<&[T], Error> {
+                let data = self.lent.contiguous()?;
+                // SAFETY: contiguous inline cells are `len` values of T, all live and unchanged
+                // while the view is borrowed.
+                Ok(unsafe { std::slice::from_raw_parts(data, self.len()) })
+            }
+
+            /// The elements as a view of `ndarray`, without a copy.
+            ///
+            /// # Errors
+            /// T is not stored inline, or strides are no multiples of its size.
+            #[cfg(feature = "ndarray")]
+            pub fn as_ndarray(&self) -> Result<ndarray::ArrayViewD<'_, T>, Error> {
+                // SAFETY: every cell of a view is live and unchanged while it is borrowed.
+                unsafe { super::nd::borrow(self.lent.cell(), &self.lent.geometry) }
+            }
+        }
+
+        /// # Panics
+        /// Outside the shape.
+        impl<T: 'static, const N: usize> Index<[usize; N]> for $view<'_, T> {
+            type Output = T;
+
+            fn index(&self, index: [usize; N]) -> &T {
+                self.get(&index).unwrap_or_else(|| outside(&index, self.shape()))
+            }
+        }
+    };
+}
+
+reading!(ReadView);
+reading!(WriteView);
+
+#[cold]
+fn outside(index: &[usize], shape: &[usize]) -> ! {
+    std::panic::panic_any(Error::new(
+        ErrorKind::Index,
+        format!("index {index:?} is outside the shape {shape:?}"),
+    ))
+}
+
+impl<T: 'static> WriteView<'_, T> {
+    /// The element at an index; `None` outside the shape.
+    pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T> {
+        let cell = self.lent.geometry.cell(index)?;
+        // SAFETY: every cell of a view is live, and the view is borrowed exclusively.
+        Some(unsafe { &mut *self.lent.cell().object(cell) })
+    }
+
+    /// All elements in row-major order.
+    pub fn iter_mut(&mut self) -> IterMut<'_, T> {
+        IterMut { positions: self.lent.cells(), cell: self.lent.cell(), marker: PhantomData }
+    }
+
+    /// All elements of a contiguous array, without a copy.
+    ///
+    /// # Errors
+    /// T is not stored inline, or the array is not contiguous in row-major order.
+    pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
+        let data = self.lent.contiguous()?;
+        // SAFETY: contiguous inline cells are `len` values of T, all live, and the view is
+        // borrowed exclusively.
+        Ok(unsafe { std::slice::from_raw_parts_mut(data, self.len()) })
+    }
+
+    /// The elements as a mutable view of `ndarray`, without a copy.
+    ///
+    /// # Errors
+    /// T is not stored inline, or strides are no multiples of its size.
+    #[cfg(feature = "ndarray")]
+    pub fn as_ndarray_mut(&mut self) -> Result<ndarray::ArrayViewMutD<'_, T>, Error> {
+        // SAFETY: every cell of a view is live, they are disjoint, and the view is borrowed
+        // exclusively.
+        unsafe { super::nd::borrow_mut(self.lent.cell(), &self.lent.geometry) }
+    }
+}
+
+impl<T: 'static, const N: usize> IndexMut<[usize; N]> for WriteView<'_, T> {
+    fn index_mut(&mut self, index: [usize; N]) -> &mut T {
+        match self.lent.geometry.cell(&index) {
+            // SAFETY: every cell of a view is live, and the view is borrowed exclusively.
+            Some(cell) => unsafe { &mut *self.lent.cell().object(cell) },
+            None => outside(&index, &self.lent.geometry.shape),
+        }
+    }
+}
+
+impl<T: 'static> ElementHandle<T> {
+    /// Lends the elements of an array of this type to read.
+    ///
+    /// # Safety
+    /// The GIL is held, and again when the view is dropped, on this thread, within `'py`; `array`
+    /// is a live object.
+    ///
+    /// # Errors
+    /// With a Python exception set: not an array of this type, or somebody writes to it.
+    pub unsafe fn read_raw<'py>(&self, array: *mut PyObject) -> Result<ReadView<'py, T>, Raised> {
+        // SAFETY: the caller's promise.
+        let lent = unsafe { Lent::new(*self, array, 0) }?;
+        Ok(ReadView { lent, marker: PhantomData })
+    }
+
+    /// Lends the elements of an array of this type to write.
+    ///
+    /// # Safety
+    /// As [`read_raw`](Self::read_raw).
+    ///
+    /// # Errors
+    /// With a Python exception set: not a writeable array of this type, its cells overlap (a
+    /// broadcast array), or somebody else uses it.
+    pub unsafe fn write_raw<'py>(&self, array: *mut PyObject) -> Result<WriteView<'py, T>, Raised> {
+        // SAFETY: the caller's promise.
+        let lent = unsafe { Lent::new(*self, array, abi::VIEW_WRITE) }?;
+        if !lent.geometry.is_disjoint(self.cell.size) {
+            let error = Error::new(
+                ErrorKind::Borrow,
+                "cells of the array overlap, so they cannot be lent to write",
+            );
+            // SAFETY: the GIL is held.
+            return Err(unsafe { raise_error(Some(self.api), error) });
+        }
+        Ok(WriteView { lent, marker: PhantomData })
+    }
+}
+
+/// [`ElementHandle::read_raw`] for the T that this client registered.
+///
+/// # Safety
+/// As there.
+///
+/// # Errors
+/// As there, and where T is not registered.
+pub unsafe fn read_raw<'py, T: 'static>(array: *mut PyObject) -> Result<ReadView<'py, T>, Raised> {
+    // SAFETY: the caller's promise.
+    unsafe { ElementHandle::of_raised()?.read_raw(array) }
+}
+
+/// [`ElementHandle::write_raw`] for the T that this client registered.
+///
+/// # Safety
+/// As there.
+///
+/// # Errors
+/// As there, and where T is not registered.
+pub unsafe fn write_raw<'py, T: 'static>(
+    array: *mut PyObject,
+) -> Result<WriteView<'py, T>, Raised> {
+    // SAFETY: the caller's promise.
+    unsafe { ElementHandle::of_raised()?.write_raw(array) }
+}
