@@ -511,6 +511,41 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         this
     }
 
+    /// A cast of the author's own over whole strided batches, for another element type on one
+    /// side ([`OperandType::element`]), or for speed.
+    ///
+    /// # Safety
+    /// `function` does what [`crate::abi::LoopFn`] asks for, for operands of these types; see
+    /// [`raw_loop`](Self::raw_loop). One of the two is [`OperandType::OWN`].
+    pub unsafe fn raw_cast(
+        self,
+        from: OperandType,
+        to: OperandType,
+        level: Casting,
+        function: RawLoop,
+        context: *mut c_void,
+    ) -> ElementBuilder<T, S::Decided> {
+        let mut this = self.decided();
+        this.casts.push(CastEntry { from, to, level: level.level(), function, context });
+        this
+    }
+
+    /// Replaces the sort and argsort of [`ordering`](Self::ordering) by the author's own, in the
+    /// same order.
+    ///
+    /// # Safety
+    /// They do what [`abi::SortFn`] and [`abi::ArgsortFn`] ask for, and never unwind.
+    pub unsafe fn raw_sort(
+        self,
+        sort: abi::SortFn,
+        argsort: abi::ArgsortFn,
+    ) -> ElementBuilder<T, S::Decided> {
+        let mut this = self.decided();
+        this.vtable.sort = Some(sort);
+        this.vtable.argsort = Some(argsort);
+        this
+    }
+
     fn push_cast<F>(&mut self, from: OperandType, to: OperandType, level: Casting, step: F)
     where
         F: Fn(&Reader<'_, T, S::Decided>, [*mut u8; 2]) -> Result<(), Failure>
@@ -556,6 +591,16 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         context: *mut c_void,
     ) {
         let ufunc = self.c_string(ufunc);
+        // The last word counts: a loop of the author's own replaces one from a group.
+        let same = |left: &abi::Operand, right: &abi::Operand| {
+            (left.kind, left.numpy_type, left.element)
+                == (right.kind, right.numpy_type, right.element)
+        };
+        self.loops.retain(|entry| {
+            entry.ufunc != ufunc
+                || entry.operands.len() != operands.len()
+                || !entry.operands.iter().zip(operands).all(|(left, right)| same(left, right))
+        });
         self.loops.push(Entry {
             ufunc,
             operands: operands.to_vec(),

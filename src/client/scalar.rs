@@ -1,6 +1,7 @@
 //! NumPy's built-in number types, as operands of loops and casts.
 
-use crate::abi::{OPERAND_NUMPY, OPERAND_SELF, Operand};
+use super::handle::ElementHandle;
+use crate::abi::{Element, OPERAND_ELEMENT, OPERAND_NUMPY, OPERAND_SELF, Operand};
 
 mod sealed {
     pub trait Sealed {}
@@ -90,6 +91,7 @@ pub struct OperandType(pub(super) OperandKind);
 pub(super) enum OperandKind {
     Own,
     Numpy(i32),
+    Element(*const Element),
 }
 
 impl OperandType {
@@ -101,11 +103,17 @@ impl OperandType {
         OperandType(OperandKind::Numpy(U::TYPE_NUMBER))
     }
 
+    /// Another element type.
+    pub fn element<U>(handle: &ElementHandle<U>) -> Self {
+        OperandType(OperandKind::Element(handle.as_ptr()))
+    }
+
     pub(super) const fn operand(self) -> Operand {
-        let (kind, numpy_type) = match self.0 {
-            OperandKind::Own => (OPERAND_SELF, 0),
-            OperandKind::Numpy(number) => (OPERAND_NUMPY, number),
+        let (kind, numpy_type, element) = match self.0 {
+            OperandKind::Own => (OPERAND_SELF, 0, std::ptr::null()),
+            OperandKind::Numpy(number) => (OPERAND_NUMPY, number, std::ptr::null()),
+            OperandKind::Element(element) => (OPERAND_ELEMENT, 0, element),
         };
-        Operand { kind, numpy_type, element: std::ptr::null() }
+        Operand { kind, numpy_type, element }
     }
 }

@@ -299,7 +299,8 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         this
     }
 
-    /// A loop of the author's own over whole strided batches, for what the closures cannot do.
+    /// A loop of the author's own over whole strided batches, for what the closures cannot do. As
+    /// everywhere, a later loop for the same ufunc and operands replaces the earlier one.
     ///
     /// # Safety
     /// `function` does what [`crate::abi::LoopFn`] asks for, for operands of these types: it
