@@ -31,6 +31,8 @@ pub use client::{
 #[cfg(feature = "pyo3")]
 pub use client::{adopt, from_iter, read, take, write};
 
+#[cfg(feature = "elements")]
+pub mod elements;
 #[cfg(feature = "core")]
 pub mod erased;
 #[cfg(feature = "core")]

@@ -1,0 +1,147 @@
+"""The scalar classes of the bundled element types, and what converts to them.
+
+`Integer` is a subclass of `int` and `Rational` one of `fractions.Fraction`, so that every library
+that knows those knows these. Results of scalar arithmetic are plain Python numbers.
+"""
+
+import operator
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Self, SupportsIndex
+
+import numpy as np
+
+__all__ = ["Integer", "Rational"]
+
+
+def as_int(value: Any) -> int:
+    """The integer that is exactly `value`: a number of any type, or decimal text."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return int(value)
+    if isinstance(value, np.bool_):
+        return int(value)
+    try:
+        return operator.index(value)
+    except TypeError:
+        pass
+    try:
+        numerator, denominator = _integer_ratio(value)
+    except TypeError:
+        raise TypeError(f"cannot convert {type(value).__name__} to Integer") from None
+    if denominator != 1:
+        raise ValueError(f"{value!r} is not an integer")
+    return int(numerator)
+
+
+def as_fraction(value: Any) -> Fraction:
+    """The fraction that is exactly `value`: a number of any type, or text as `Fraction` reads."""
+    if isinstance(value, (int, float, Decimal, Fraction, str)):
+        return Fraction(value)
+    if isinstance(value, (bytes, bytearray)):
+        return Fraction(value.decode("ascii"))
+    if isinstance(value, np.bool_):
+        return Fraction(int(value))
+    try:
+        return Fraction(operator.index(value))
+    except TypeError:
+        pass
+    try:
+        return Fraction(*_integer_ratio(value))
+    except TypeError:
+        raise TypeError(f"cannot convert {type(value).__name__} to Rational") from None
+
+
+def _integer_ratio(value: Any) -> tuple[int, int]:
+    """Numerator and denominator of a number that has them; TypeError where it has none."""
+    method = getattr(value, "as_integer_ratio", None)
+    if method is not None:
+        numerator, denominator = method()
+    else:
+        try:
+            numerator, denominator = value.numerator, value.denominator
+        except AttributeError:
+            raise TypeError from None
+    return operator.index(numerator), operator.index(denominator)
+
+
+class Integer(int):
+    """An exact integer of any size, as an element of NumPy arrays.
+
+    >>> np.array([2**70, -1], dtype=Integer)
+
+    Made from integers, floats and fractions with an integral value, and text; with `base`, from
+    text in that base.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, value: Any = 0, /, base: SupportsIndex | None = None) -> Self:
+        if base is not None:
+            return super().__new__(cls, value, base)
+        return super().__new__(cls, value if type(value) is int else as_int(value))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int]]:
+        return type(self), (int(self),)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+class Rational(Fraction):
+    """An exact fraction of any size, as an element of NumPy arrays.
+
+    >>> np.array(["1/3", 2], dtype=Rational)
+
+    Made from one number or text, or from a numerator and a denominator. Floats convert exactly.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, numerator: Any = 0, denominator: Any = None) -> Self:
+        top = as_fraction(numerator)
+        if denominator is not None:
+            top = top / as_fraction(denominator)
+        return rational_from_parts(top.numerator, top.denominator, cls)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[int, int]]:
+        return type(self), (self.numerator, self.denominator)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+
+for _class in (Integer, Rational):
+    # Where users find them.
+    _class.__module__ = "denizen"
+
+
+# What the conversions of the element types call.
+
+int_new = int.__new__
+
+
+def int_from_bytes(data: bytes) -> int:
+    """An integer from two's complement, least byte first."""
+    return int.from_bytes(data, "little", signed=True)
+
+
+def int_to_bytes(value: int) -> bytes:
+    """Two's complement, least byte first."""
+    return int.to_bytes(value, value.bit_length() // 8 + 1, "little", signed=True)
+
+
+def rational_from_parts(numerator: int, denominator: int, cls: Any = Rational) -> Any:
+    """A rational from parts that are reduced already, which `Fraction` would do again."""
+    self = object.__new__(cls)
+    self._numerator = numerator
+    self._denominator = denominator
+    return self

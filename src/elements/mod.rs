@@ -1,0 +1,27 @@
+//! Bundled element types, written on the client interface alone: what they can do, a type in any
+//! extension crate can do.
+//!
+//! * [`Integer`]: exact, unbounded, Python's `int` in eight bytes.
+//! * [`Rational`]: exact fractions, Python's `fractions.Fraction` in sixteen bytes.
+
+mod boxed;
+mod call;
+mod error;
+mod hot;
+pub mod integer;
+mod mixed;
+mod products;
+mod python;
+pub mod rational;
+mod register;
+#[cfg(test)]
+mod tests;
+
+pub use error::NumberError;
+pub use integer::Integer;
+pub use rational::Rational;
+pub use register::register;
+
+/// Most bits that one integer may have: 2^32 (512 MiB). An operation whose result would be
+/// larger is refused with [`NumberError::TooLarge`] before anything is allocated.
+pub const MAX_BITS: usize = 1 << 32;
