@@ -1,0 +1,408 @@
+//! The DType class of one element type, its descriptor, and the slots that NumPy calls.
+
+use super::{arming, convert, traverse};
+use crate::{
+    abi,
+    erased::ElementType,
+    numpy_abi::{
+        NumpyApi, PyArray_DTypeMeta, PyArray_Descr, PyArrayDTypeMeta_Spec, PyArrayMethod_Spec,
+        flags::*, slots,
+    },
+};
+use pyo3::ffi;
+use std::{
+    ffi::{CStr, CString, c_char, c_int},
+    ptr,
+    sync::OnceLock,
+};
+
+/// What the NumPy layer knows about one element type. Lives forever.
+pub struct DType {
+    element: &'static ElementType,
+    class: *mut DTypeClass,
+    scalar_class: *mut ffi::PyTypeObject,
+    descr: OnceLock<DescrPointer>,
+    /// Loops, casts and identities, once they are registered.
+    operations: OnceLock<super::register::Operations>,
+}
+
+#[derive(Clone, Copy)]
+struct DescrPointer(*mut PyArray_Descr);
+
+// SAFETY: the Python objects behind the pointers are immortal and used with the GIL or, the
+// descriptor's plain fields, read only.
+unsafe impl Send for DType {}
+// SAFETY: as above.
+unsafe impl Sync for DType {}
+// SAFETY: as above.
+unsafe impl Send for DescrPointer {}
+// SAFETY: as above.
+unsafe impl Sync for DescrPointer {}
+
+/// A DType class of ours: NumPy's struct and, behind it, the way back to [`DType`].
+#[repr(C)]
+pub struct DTypeClass {
+    meta: PyArray_DTypeMeta,
+    dtype: *const DType,
+}
+
+/// A descriptor of ours. There is one a type.
+#[repr(C)]
+pub struct ElementDescr {
+    base: PyArray_Descr,
+    dtype: *const DType,
+}
+
+impl DType {
+    /// The element type.
+    #[inline]
+    pub fn element(&self) -> &'static ElementType {
+        self.element
+    }
+
+    /// The DType class.
+    pub fn class(&self) -> *mut PyArray_DTypeMeta {
+        self.class.cast()
+    }
+
+    /// The scalar class.
+    pub fn scalar_class(&self) -> *mut ffi::PyTypeObject {
+        self.scalar_class
+    }
+
+    /// The descriptor, borrowed; NULL while the class is being made.
+    #[inline]
+    pub fn descr(&self) -> *mut PyArray_Descr {
+        self.descr.get().map_or(ptr::null_mut(), |descr| descr.0)
+    }
+
+    /// The descriptor: a new reference.
+    pub fn new_descr_reference(&self) -> *mut PyArray_Descr {
+        let descr = self.descr();
+        // SAFETY: GIL held by contract of all slots; the descriptor is alive.
+        unsafe { ffi::Py_XINCREF(descr.cast()) };
+        descr
+    }
+
+    /// Loops, casts and identities.
+    #[inline]
+    pub(super) fn operations(&self) -> &super::register::Operations {
+        self.operations.get_or_init(Default::default)
+    }
+
+    /// The DType of a descriptor of ours.
+    ///
+    /// # Safety
+    /// `descr` is a descriptor whose class is one of ours.
+    #[inline]
+    pub unsafe fn of_descr(descr: *const PyArray_Descr) -> &'static DType {
+        // SAFETY: the caller's promise; descriptors of our classes are `ElementDescr`s, and DTypes
+        // live forever.
+        unsafe { &*(*descr.cast::<ElementDescr>()).dtype }
+    }
+
+    /// The DType of a class of ours.
+    ///
+    /// # Safety
+    /// `class` is one of ours.
+    #[inline]
+    pub unsafe fn of_class(class: *const PyArray_DTypeMeta) -> &'static DType {
+        // SAFETY: the caller's promise.
+        unsafe { &*(*class.cast::<DTypeClass>()).dtype }
+    }
+
+    /// The DType of any descriptor, where it is one of ours.
+    ///
+    /// # Safety
+    /// `descr` is a descriptor; GIL held.
+    pub unsafe fn try_of_descr(descr: *const PyArray_Descr) -> Option<&'static DType> {
+        // SAFETY: the caller's promise: the type of a descriptor is a DType class.
+        unsafe { Self::try_of_class(ffi::Py_TYPE(descr.cast_mut().cast()).cast()) }
+    }
+
+    /// The DType of any DType class, where it is one of ours: NumPy's classes have other
+    /// `tp_new`s.
+    ///
+    /// # Safety
+    /// `class` is a DType class (a Python type).
+    pub unsafe fn try_of_class(class: *const PyArray_DTypeMeta) -> Option<&'static DType> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let ours = (*class.cast::<ffi::PyTypeObject>())
+                .tp_new
+                .is_some_and(|new| ptr::fn_addr_eq(new, descr_new as ffi::newfunc));
+            ours.then(|| Self::of_class(class))
+        }
+    }
+}
+
+/// What [`create`] needs to know.
+pub(super) struct ClassSpec<'a> {
+    /// `module.NameDType`.
+    pub name: &'a str,
+    /// Documentation of the class.
+    pub documentation: &'a str,
+    /// Casts with other types, besides the copy within the type.
+    pub casts: &'a mut Vec<*mut PyArrayMethod_Spec>,
+}
+
+/// Makes the DType class and its descriptor. GIL held; an exception is set on failure.
+///
+/// # Safety
+/// `scalar_class` is a type that no DType has yet, kept alive by the caller forever; the cast
+/// specs are valid for the call.
+pub(super) unsafe fn create(
+    numpy: &'static NumpyApi,
+    element: &'static ElementType,
+    scalar_class: *mut ffi::PyTypeObject,
+    spec: ClassSpec<'_>,
+) -> Result<&'static DType, ()> {
+    let leak = |text: &str| -> &'static CStr {
+        Box::leak(CString::new(text.replace('\0', "?")).unwrap_or_default().into_boxed_c_str())
+    };
+    // SAFETY: all-zero bytes are what C's static storage gives such a struct.
+    let class: &'static mut DTypeClass = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
+    let dtype: &'static DType = Box::leak(Box::new(DType {
+        element,
+        class,
+        scalar_class,
+        descr: OnceLock::new(),
+        operations: OnceLock::new(),
+    }));
+    let class = dtype.class;
+    // SAFETY: the class is ours alone until PyType_Ready, and immortal afterwards.
+    unsafe {
+        (*class).dtype = dtype;
+        let object = class.cast::<ffi::PyObject>();
+        ffi::Py_SET_REFCNT(object, 1);
+        (*object).ob_type = numpy.dtype_meta_type();
+        let python_type = class.cast::<ffi::PyTypeObject>();
+        (*python_type).tp_name = leak(spec.name).as_ptr();
+        (*python_type).tp_doc = leak(spec.documentation).as_ptr();
+        (*python_type).tp_basicsize = size_of::<ElementDescr>() as ffi::Py_ssize_t;
+        (*python_type).tp_base = numpy.descr_type();
+        (*python_type).tp_flags = ffi::Py_TPFLAGS_DEFAULT;
+        (*python_type).tp_new = Some(descr_new);
+        (*python_type).tp_repr = Some(descr_repr);
+        (*python_type).tp_str = Some(descr_str);
+        (*python_type).tp_methods = (&raw const METHODS).cast_mut().cast();
+        if ffi::PyType_Ready(python_type) < 0 {
+            return Err(());
+        }
+    }
+    let mut slots = vec![
+        slots::dtype::discover_descr_from_pyobject(discover_descr),
+        slots::dtype::default_descr(default_descr),
+        slots::dtype::common_dtype(common_dtype),
+        slots::dtype::common_instance(common_instance),
+        slots::dtype::ensure_canonical(ensure_canonical),
+        slots::dtype::setitem(convert::setitem),
+        slots::dtype::getitem(convert::getitem),
+        slots::dtype::get_clear_loop(traverse::get_clear_loop),
+        slots::dtype::get_fill_zero_loop(traverse::get_fill_zero_loop),
+        slots::dtype::finalize_descr(finalize_descr),
+    ];
+    slots.extend(super::arrfuncs::slots(element));
+    slots.push(slots::END);
+    let mut within = super::within::CastSpec::new(element);
+    let mut casts = vec![within.as_mut_ptr()];
+    casts.append(spec.casts);
+    casts.push(ptr::null_mut());
+    let mut meta_spec = PyArrayDTypeMeta_Spec {
+        typeobj: scalar_class,
+        flags: NPY_DT_NUMERIC,
+        casts: casts.as_mut_ptr(),
+        slots: slots.as_mut_ptr(),
+        baseclass: ptr::null_mut(),
+    };
+    // SAFETY: a ready class of the right metatype; the specs live through the call.
+    if unsafe { numpy.init_dtype_meta_from_spec(class.cast(), &mut meta_spec) } < 0 {
+        return Err(());
+    }
+    let descr = new_descr(numpy, dtype)?;
+    let _ = dtype.descr.set(DescrPointer(descr));
+    // SAFETY: the class is initialised, and the reference goes to it.
+    unsafe {
+        ffi::Py_INCREF(descr.cast());
+        (*class).meta.singleton = descr;
+    }
+    Ok(dtype)
+}
+
+/// The one descriptor of a class.
+fn new_descr(numpy: &NumpyApi, dtype: &'static DType) -> Result<*mut PyArray_Descr, ()> {
+    // SAFETY: NumPy's own constructor makes an object of our class's size; its fields are ours to
+    // fill before anybody sees it.
+    unsafe {
+        let new = (*numpy.descr_type()).tp_new.ok_or(())?;
+        let descr =
+            new(dtype.class.cast(), ptr::null_mut(), ptr::null_mut()).cast::<ElementDescr>();
+        if descr.is_null() {
+            return Err(());
+        }
+        (*descr).dtype = dtype;
+        let base = &mut (*descr).base;
+        base.elsize = dtype.element.size() as isize;
+        base.alignment = dtype.element.align() as isize;
+        base.byteorder = b'|' as c_char;
+        base.flags |= NPY_ITEM_REFCOUNT
+            | NPY_NEEDS_INIT
+            | NPY_LIST_PICKLE
+            | NPY_NEEDS_PYAPI
+            | NPY_USE_GETITEM
+            | NPY_USE_SETITEM;
+        Ok(descr.cast())
+    }
+}
+
+struct Methods([ffi::PyMethodDef; 2]);
+// SAFETY: constant data.
+unsafe impl Sync for Methods {}
+
+static METHODS: Methods = Methods([
+    ffi::PyMethodDef {
+        ml_name: c"__reduce__".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: descr_reduce },
+        ml_flags: ffi::METH_NOARGS,
+        ml_doc: c"Pickles as the element type's name.".as_ptr(),
+    },
+    ffi::PyMethodDef::zeroed(),
+]);
+
+unsafe extern "C" fn descr_new(
+    class: *mut ffi::PyTypeObject,
+    _arguments: *mut ffi::PyObject,
+    _keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: NumPy and Python call it for our classes only.
+    unsafe { DType::of_class(class.cast()) }.new_descr_reference().cast()
+}
+
+unsafe extern "C" fn descr_repr(descr: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: a descriptor of ours.
+    let name = unsafe { DType::of_descr(descr.cast()) }.element.name();
+    new_text(&format!("dtype({name})"))
+}
+
+unsafe extern "C" fn descr_str(descr: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: a descriptor of ours.
+    new_text(unsafe { DType::of_descr(descr.cast()) }.element.name())
+}
+
+/// A Python string: a new reference, or NULL with an exception.
+pub(super) fn new_text(text: &str) -> *mut ffi::PyObject {
+    // SAFETY: GIL held by all callers; the bytes are UTF-8 of that length.
+    unsafe { ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize) }
+}
+
+/// `(denizen._runtime._dtype_of, (name,))`.
+unsafe extern "C" fn descr_reduce(
+    descr: *mut ffi::PyObject,
+    _none: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: GIL held; a descriptor of ours.
+    unsafe {
+        let name = DType::of_descr(descr.cast()).element.name();
+        let module = ffi::PyImport_ImportModule(c"denizen._runtime".as_ptr());
+        if module.is_null() {
+            return ptr::null_mut();
+        }
+        let function = ffi::PyObject_GetAttrString(module, c"_dtype_of".as_ptr());
+        ffi::Py_DECREF(module);
+        if function.is_null() {
+            return ptr::null_mut();
+        }
+        ffi::Py_BuildValue(
+            c"N(s#)".as_ptr(),
+            function,
+            name.as_ptr().cast::<c_char>(),
+            name.len() as ffi::Py_ssize_t,
+        )
+    }
+}
+
+unsafe extern "C" fn discover_descr(
+    class: *mut PyArray_DTypeMeta,
+    _object: *mut ffi::PyObject,
+) -> *mut PyArray_Descr {
+    // SAFETY: a class of ours.
+    unsafe { DType::of_class(class) }.new_descr_reference()
+}
+
+unsafe extern "C" fn default_descr(class: *mut PyArray_DTypeMeta) -> *mut PyArray_Descr {
+    // SAFETY: a class of ours.
+    unsafe { DType::of_class(class) }.new_descr_reference()
+}
+
+/// The common DType with another class: ours where the other casts to us safely, the other where
+/// we cast to it within the kind.
+unsafe extern "C" fn common_dtype(
+    class: *mut PyArray_DTypeMeta,
+    other: *mut PyArray_DTypeMeta,
+) -> *mut PyArray_DTypeMeta {
+    // SAFETY: a class of ours, and a DType class; GIL held.
+    unsafe {
+        let dtype = DType::of_class(class);
+        let common = super::casts::common_class(dtype, other).map_or_else(
+            || (&raw mut ffi::_Py_NotImplementedStruct).cast::<PyArray_DTypeMeta>(),
+            |common| common,
+        );
+        ffi::Py_INCREF(common.cast());
+        common
+    }
+}
+
+unsafe extern "C" fn common_instance(
+    left: *mut PyArray_Descr,
+    _right: *mut PyArray_Descr,
+) -> *mut PyArray_Descr {
+    // SAFETY: a descriptor; there is one a class.
+    unsafe { ffi::Py_INCREF(left.cast()) };
+    left
+}
+
+unsafe extern "C" fn ensure_canonical(descr: *mut PyArray_Descr) -> *mut PyArray_Descr {
+    // SAFETY: a descriptor.
+    unsafe { ffi::Py_INCREF(descr.cast()) };
+    descr
+}
+
+/// Called for each new array that owns its data. Its presence makes NumPy refuse the dtype where
+/// its memory cannot be cared for (subarrays, foreign buffers).
+unsafe extern "C" fn finalize_descr(descr: *mut PyArray_Descr) -> *mut PyArray_Descr {
+    // SAFETY: a descriptor.
+    unsafe { ffi::Py_INCREF(descr.cast()) };
+    descr
+}
+
+/// `NPY_METH_*` flags that every loop of the type has.
+pub(super) fn loop_flags(element: &ElementType) -> c_int {
+    let gil = if element.is_thread_safe() { 0 } else { NPY_METH_REQUIRES_PYAPI };
+    NPY_METH_NO_FLOATINGPOINT_ERRORS | gil
+}
+
+/// Why a type cannot be the element type of NumPy arrays.
+pub(super) fn unfit(element: &ElementType) -> Option<String> {
+    let name = element.name();
+    if !element.has_zero_promise() {
+        Some(format!(
+            "{name} makes no promise about zero bytes, so its cells cannot tell whether they hold \
+             an object; store it tagged or boxed"
+        ))
+    } else if !element.is_trivially_relocatable() {
+        Some(format!("{name} is not trivially relocatable; store it boxed"))
+    } else if element.align() > 16 {
+        Some(format!(
+            "{name} is aligned to {} bytes, and NumPy's own buffers only to 16; store it boxed",
+            element.align()
+        ))
+    } else if element.vtable().storage == abi::STORAGE_BOXED && element.size() != size_of::<usize>()
+    {
+        Some(format!("{name} is boxed, but its cell is not one pointer"))
+    } else {
+        None
+    }
+}
+
+/// Keeps `arming` reachable from the slots that use it.
+pub(super) use arming::arm;

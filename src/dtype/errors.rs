@@ -1,0 +1,93 @@
+//! Failures as Python exceptions.
+
+use crate::{
+    abi::{self, ErrorKind},
+    erased::Failure,
+};
+use pyo3::{Py, PyAny, ffi, sync::PyOnceLock};
+use std::ffi::CString;
+
+/// `denizen.VacantError`, a `ValueError`.
+pub static VACANT_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+/// `denizen.BorrowError`, a `RuntimeError`.
+pub static BORROW_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// The exception class of a kind, borrowed.
+fn class(kind: ErrorKind) -> *mut ffi::PyObject {
+    // SAFETY: the caller of this module's functions holds the GIL; the classes are immortal
+    // statics of the interpreter or kept by the two cells above.
+    unsafe {
+        let own = |cell: &PyOnceLock<Py<PyAny>>, fallback| {
+            let python = pyo3::Python::assume_attached();
+            cell.get(python).map_or(fallback, Py::as_ptr)
+        };
+        match kind {
+            abi::ERROR_VALUE => ffi::PyExc_ValueError,
+            abi::ERROR_TYPE => ffi::PyExc_TypeError,
+            abi::ERROR_OVERFLOW => ffi::PyExc_OverflowError,
+            abi::ERROR_ZERO_DIVISION => ffi::PyExc_ZeroDivisionError,
+            abi::ERROR_MEMORY => ffi::PyExc_MemoryError,
+            abi::ERROR_VACANT => own(&VACANT_ERROR, ffi::PyExc_ValueError),
+            abi::ERROR_BORROW => own(&BORROW_ERROR, ffi::PyExc_RuntimeError),
+            abi::ERROR_INDEX => ffi::PyExc_IndexError,
+            abi::ERROR_NOT_IMPLEMENTED => ffi::PyExc_NotImplementedError,
+            _ => ffi::PyExc_RuntimeError,
+        }
+    }
+}
+
+/// Sets the exception that a failure stands for. The GIL is held.
+#[cold]
+pub fn raise(failure: &Failure) {
+    // SAFETY: GIL held.
+    if failure.raised && !unsafe { ffi::PyErr_Occurred() }.is_null() {
+        return;
+    }
+    set(failure.kind, &failure.message);
+}
+
+/// Sets an exception of a kind. The GIL is held.
+#[cold]
+pub fn set(kind: ErrorKind, message: &str) {
+    let message = CString::new(message.replace('\0', "?")).unwrap_or_default();
+    // SAFETY: GIL held; the class and the text are valid.
+    unsafe { ffi::PyErr_SetString(class(kind), message.as_ptr()) };
+}
+
+/// Sets the exception from a thread that may or may not hold the GIL. No lock of ours is held.
+#[cold]
+pub fn raise_from_anywhere(failure: &Failure) {
+    with_gil(|| raise(failure));
+}
+
+/// Runs `action` with the GIL. No lock of ours is held, no catch frame of ours is open: at
+/// interpreter exit the thread may end here.
+#[cold]
+pub fn with_gil<R>(action: impl FnOnce() -> R) -> R {
+    // SAFETY: the interpreter is initialised, and the state is given back below.
+    let state = unsafe { ffi::PyGILState_Ensure() };
+    let result = action();
+    // SAFETY: pairs with the call above.
+    unsafe { ffi::PyGILState_Release(state) };
+    result
+}
+
+/// Reports a failure that nobody can be told of, keeping the exception that may be on its way.
+#[cold]
+pub fn write_unraisable(failure: &Failure) {
+    with_gil(|| {
+        let (mut kind, mut value, mut traceback) =
+            (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: GIL held; the fetched references go back with PyErr_Restore.
+        unsafe {
+            if !failure.raised {
+                ffi::PyErr_Fetch(&mut kind, &mut value, &mut traceback);
+            }
+            raise(failure);
+            ffi::PyErr_WriteUnraisable(std::ptr::null_mut());
+            if !failure.raised {
+                ffi::PyErr_Restore(kind, value, traceback);
+            }
+        }
+    });
+}

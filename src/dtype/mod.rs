@@ -1,0 +1,20 @@
+//! One NumPy DType per registered element type, built from its vtable alone.
+//!
+//! * [`class`]: the DType class, its one descriptor and its slots;
+//! * [`arming`]: how new arrays get managed segments;
+//! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
+//! * [`traverse`]: clear and fill-zero; [`within`]: copy and move;
+//! * [`casts`]: to and from NumPy's types; [`ufuncs`]: loops, promoters, identities;
+//! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
+//! * [`convert`]: to and from Python objects; [`scalar`]: the scalar class that the runtime makes.
+
+pub mod access;
+pub mod arming;
+pub mod class;
+pub mod convert;
+pub mod errors;
+pub mod register;
+pub mod traverse;
+pub mod within;
+
+pub use class::DType;

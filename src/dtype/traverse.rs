@@ -1,0 +1,150 @@
+//! The clear and fill-zero loops.
+//!
+//! NumPy calls clear for every array that goes, for shrunk tails and for its buffers: perhaps
+//! twice, perhaps over cells that were never filled, perhaps with a NULL base. Fill-zero prepares
+//! cells that may hold garbage, so it never looks at them.
+
+use super::{
+    DType,
+    access::{self, BLOCK, Run},
+    class, errors,
+};
+use crate::{
+    erased::{CellsMut, ElementType, Failure, rules},
+    handler::note,
+    numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
+    segment::Segment,
+};
+use std::ffi::{c_char, c_int, c_void};
+
+/// Picks the clear loop.
+pub(super) unsafe extern "C" fn get_clear_loop(
+    _traverse_context: *mut c_void,
+    descr: *const PyArray_Descr,
+    _aligned: c_int,
+    _fixed_stride: isize,
+    out_loop: *mut Option<TraverseLoop>,
+    out_auxdata: *mut *mut NpyAuxData,
+    flags: *mut c_int,
+) -> c_int {
+    // SAFETY: NumPy passes a descriptor of ours and valid places for the results.
+    unsafe {
+        *out_loop = Some(clear);
+        *out_auxdata = std::ptr::null_mut();
+        *flags = traverse_flags(DType::of_descr(descr).element());
+    }
+    0
+}
+
+/// Picks the fill-zero loop, and arms: NumPy asks for it right before it allocates a new array.
+///
+/// In a structured dtype the stride is the structure's, not the element's: such arrays stay on
+/// the caller's handler.
+pub(super) unsafe extern "C" fn get_fill_zero_loop(
+    _traverse_context: *mut c_void,
+    descr: *const PyArray_Descr,
+    _aligned: c_int,
+    fixed_stride: isize,
+    out_loop: *mut Option<TraverseLoop>,
+    out_auxdata: *mut *mut NpyAuxData,
+    flags: *mut c_int,
+) -> c_int {
+    // SAFETY: NumPy passes a descriptor of ours and valid places for the results.
+    unsafe {
+        let element = DType::of_descr(descr).element();
+        if fixed_stride == element.size() as isize {
+            class::arm(element);
+        }
+        *out_loop = Some(fill_zero);
+        *out_auxdata = std::ptr::null_mut();
+        *flags = traverse_flags(element);
+    }
+    0
+}
+
+fn traverse_flags(element: &ElementType) -> c_int {
+    use crate::numpy_abi::flags::NPY_METH_REQUIRES_PYAPI;
+    let gil = if element.destroy_needs_gil() { NPY_METH_REQUIRES_PYAPI } else { 0 };
+    class::loop_flags(element) | gil
+}
+
+unsafe extern "C" fn clear(
+    _traverse_context: *mut c_void,
+    descr: *const PyArray_Descr,
+    data: *mut c_char,
+    size: isize,
+    stride: isize,
+    _auxdata: *mut NpyAuxData,
+) -> c_int {
+    if data.is_null() || size <= 0 {
+        return 0;
+    }
+    // SAFETY: a descriptor of ours.
+    let element = unsafe { DType::of_descr(descr) }.element();
+    let data: *mut u8 = data.cast();
+    if Segment::find(data).is_some_and(Segment::untouched) {
+        return 0;
+    }
+    // SAFETY: NumPy gives `size` cells of the dtype that are its to clear.
+    let outcome = unsafe { clear_cells(element, Run::write(data, stride, size as usize)) };
+    if let Err(failure) = outcome {
+        // The cells are vacant all the same, and NumPy would only print the exception.
+        errors::write_unraisable(&failure);
+    }
+    0
+}
+
+/// Makes the cells of a run vacant.
+///
+/// # Errors
+/// A destructor failed (all cells are vacant all the same), or the lock could not be had.
+///
+/// # Safety
+/// The run is cells of `element` under rule 1, aligned or not.
+pub unsafe fn clear_cells(element: &'static ElementType, run: Run) -> Result<(), Failure> {
+    access::with_segments(element, [run], |[segment]| {
+        let mut outcome = Ok(());
+        let mut start = 0;
+        while start < run.count {
+            let count = (run.count - start).min(BLOCK);
+            let data = run.data.wrapping_offset(run.stride * start as isize);
+            let part = Run::write(data, run.stride, count);
+            // SAFETY: the caller's promise; the segment is locked or the GIL held.
+            let result = unsafe {
+                access::with_ledger(element, segment, part, || {
+                    super::within::aligned(element, part, |cells| rules::clear(element, cells))
+                })
+            };
+            outcome = outcome.and(result);
+            start += count;
+        }
+        if let Some(segment) = segment {
+            segment.note_cleared();
+        }
+        outcome
+    })
+}
+
+unsafe extern "C" fn fill_zero(
+    _traverse_context: *mut c_void,
+    descr: *const PyArray_Descr,
+    data: *mut c_char,
+    size: isize,
+    stride: isize,
+    _auxdata: *mut NpyAuxData,
+) -> c_int {
+    // A creation whose allocation came to nothing (no bytes) ends its arming here.
+    note::take();
+    if data.is_null() || size <= 0 {
+        return 0;
+    }
+    // SAFETY: a descriptor of ours.
+    let element = unsafe { DType::of_descr(descr) }.element();
+    let data: *mut u8 = data.cast();
+    if Segment::find(data).is_some_and(|segment| segment.untouched() && segment.is_zeroed()) {
+        return 0;
+    }
+    // SAFETY: NumPy gives `size` cells of the dtype to fill, whatever they hold.
+    unsafe { CellsMut::new(data, stride, size as usize) }.zero(element.size());
+    0
+}

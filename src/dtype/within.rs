@@ -1,0 +1,306 @@
+//! The cast from a type to itself: NumPy's copy and move loops.
+
+use super::{
+    DType,
+    access::{self, BLOCK, Run},
+    class, errors,
+};
+use crate::{
+    abi,
+    erased::{Cells, CellsMut, ElementType, Failure, rules},
+    numpy_abi::{
+        NpyAuxData, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethod_Context, PyArrayMethod_Spec,
+        PyArrayMethodObject, callbacks::StridedLoop, flags::*, slots,
+    },
+};
+use pyo3::ffi;
+use std::{
+    ffi::{c_char, c_int},
+    ptr,
+};
+
+/// The spec of the cast, with the arrays it points to.
+pub(super) struct CastSpec {
+    spec: PyArrayMethod_Spec,
+    _dtypes: Box<[*mut PyArray_DTypeMeta; 2]>,
+    _slots: Box<[ffi::PyType_Slot; 3]>,
+}
+
+impl CastSpec {
+    pub fn new(element: &ElementType) -> Self {
+        let mut dtypes = Box::new([ptr::null_mut(); 2]);
+        let mut slots = Box::new([
+            slots::method::resolve_descriptors(resolve),
+            slots::method::get_loop(get_loop),
+            slots::END,
+        ]);
+        CastSpec {
+            spec: PyArrayMethod_Spec {
+                name: c"denizen_copy".as_ptr(),
+                nin: 1,
+                nout: 1,
+                casting: NPY_NO_CASTING,
+                flags: class::loop_flags(element) | NPY_METH_SUPPORTS_UNALIGNED,
+                dtypes: dtypes.as_mut_ptr(),
+                slots: slots.as_mut_ptr(),
+            },
+            _dtypes: dtypes,
+            _slots: slots,
+        }
+    }
+
+    pub fn as_mut_ptr(&mut self) -> *mut PyArrayMethod_Spec {
+        &mut self.spec
+    }
+}
+
+/// There is one descriptor, so every copy is the identity, and a view will do.
+unsafe extern "C" fn resolve(
+    _method: *mut PyArrayMethodObject,
+    _dtypes: *const *mut PyArray_DTypeMeta,
+    given: *const *mut PyArray_Descr,
+    out: *mut *mut PyArray_Descr,
+    view_offset: *mut isize,
+) -> c_int {
+    // SAFETY: NumPy passes two given descriptors (the second may be NULL) and room for two.
+    unsafe {
+        let from = *given;
+        let to = if (*given.add(1)).is_null() { from } else { *given.add(1) };
+        ffi::Py_INCREF(from.cast());
+        ffi::Py_INCREF(to.cast());
+        *out = from;
+        *out.add(1) = to;
+        *view_offset = 0;
+    }
+    NPY_NO_CASTING
+}
+
+unsafe extern "C" fn get_loop(
+    context: *mut PyArrayMethod_Context,
+    _aligned: c_int,
+    move_references: c_int,
+    _strides: *const isize,
+    out_loop: *mut Option<StridedLoop>,
+    out_auxdata: *mut *mut NpyAuxData,
+    flags: *mut c_int,
+) -> c_int {
+    // SAFETY: NumPy passes a context with our descriptors and valid places for the results.
+    unsafe {
+        let element = DType::of_descr(*(*context).descriptors).element();
+        *out_loop = Some(if move_references != 0 { move_loop } else { copy_loop });
+        *out_auxdata = ptr::null_mut();
+        *flags = class::loop_flags(element);
+    }
+    0
+}
+
+unsafe extern "C" fn copy_loop(
+    context: *mut PyArrayMethod_Context,
+    data: *const *mut c_char,
+    dimensions: *const isize,
+    strides: *const isize,
+    _auxdata: *mut NpyAuxData,
+) -> c_int {
+    // SAFETY: NumPy's convention for a loop with one input and one output of our dtype.
+    unsafe {
+        let element = DType::of_descr(*(*context).descriptors).element();
+        let count = *dimensions as usize;
+        let from = Run::read((*data).cast(), *strides, count);
+        let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
+        finish(copy_cells(element, to, from))
+    }
+}
+
+unsafe extern "C" fn move_loop(
+    context: *mut PyArrayMethod_Context,
+    data: *const *mut c_char,
+    dimensions: *const isize,
+    strides: *const isize,
+    _auxdata: *mut NpyAuxData,
+) -> c_int {
+    // SAFETY: as for `copy_loop`; the source is NumPy's to give away.
+    unsafe {
+        let element = DType::of_descr(*(*context).descriptors).element();
+        let count = *dimensions as usize;
+        let from = Run::write((*data).cast(), *strides, count);
+        let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
+        finish(move_cells(element, to, from))
+    }
+}
+
+/// What a loop returns to NumPy. No lock is held.
+pub(super) fn finish(outcome: Result<(), Failure>) -> c_int {
+    match outcome {
+        Ok(()) => 0,
+        Err(failure) => {
+            errors::raise_from_anywhere(&failure);
+            -1
+        }
+    }
+}
+
+/// Copies cell by cell, in order, as [`rules::copy`] does.
+///
+/// # Errors
+/// The cells before the failure are copied, the others as they were.
+///
+/// # Safety
+/// Both runs are cells of `element` under rule 1, aligned or not, of the same length.
+pub unsafe fn copy_cells(
+    element: &'static ElementType,
+    to: Run,
+    from: Run,
+) -> Result<(), Failure> {
+    access::with_segments(element, [to, from], |[segment, _]| {
+        blocks(to, from, |to, from| {
+            // SAFETY: the caller's promise; segments are locked or the GIL held.
+            unsafe {
+                access::with_ledger(element, segment, to, || {
+                    if is_aligned(element, to) && is_aligned(element, from) {
+                        let target = CellsMut::new(to.data, to.stride, to.count);
+                        let source = Cells::new(from.data, from.stride, from.count);
+                        rules::copy(element, target, source)
+                    } else {
+                        copy_unaligned(element, to, from)
+                    }
+                })
+            }
+        })
+    })
+}
+
+/// Moves cell by cell, in order, as [`rules::relocate`] does.
+///
+/// # Errors
+/// A destructor failed; all cells have moved.
+///
+/// # Safety
+/// As for [`copy_cells`], and the source may be written.
+pub unsafe fn move_cells(
+    element: &'static ElementType,
+    to: Run,
+    from: Run,
+) -> Result<(), Failure> {
+    access::with_segments(element, [to, from], |[segment, source_segment]| {
+        blocks(to, from, |to, from| {
+            // SAFETY: the caller's promise; segments are locked or the GIL held.
+            unsafe {
+                let target = CellsMut::new(to.data, to.stride, to.count);
+                let source = CellsMut::new(from.data, from.stride, from.count);
+                access::move_with_ledger(element, segment, source_segment, target, source)
+            }
+        })
+    })
+}
+
+/// Cuts two runs into blocks.
+fn blocks(
+    to: Run,
+    from: Run,
+    mut body: impl FnMut(Run, Run) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut start = 0;
+    while start < to.count {
+        let count = (to.count - start).min(BLOCK);
+        let part = |run: Run| Run {
+            data: run.data.wrapping_offset(run.stride * start as isize),
+            count,
+            ..run
+        };
+        body(part(to), part(from)).map_err(|failure| failure.after(start))?;
+        start += count;
+    }
+    Ok(())
+}
+
+/// Whether all cells of a run are aligned.
+#[inline]
+pub(super) fn is_aligned(element: &ElementType, run: Run) -> bool {
+    (run.data as usize | run.stride.unsigned_abs()) & (element.align() - 1) == 0
+}
+
+/// Copies cells of which some are unaligned: each visits aligned memory for the copy. Cells in
+/// NumPy arrays are trivially relocatable, so moving their bytes there and back is a move.
+unsafe fn copy_unaligned(
+    element: &'static ElementType,
+    to: Run,
+    from: Run,
+) -> Result<(), Failure> {
+    for index in 0..to.count {
+        let at = |run: Run| run.data.wrapping_offset(run.stride * index as isize);
+        if at(to) == at(from) {
+            continue;
+        }
+        // SAFETY: the caller's promise, cell by cell.
+        unsafe {
+            with_aligned_cell(element, at(from), |source| {
+                with_aligned_cell(element, at(to), |target| {
+                    rules::copy(
+                        element,
+                        CellsMut::new(target, element.size() as isize, 1),
+                        Cells::new(source, element.size() as isize, 1),
+                    )
+                })
+            })
+        }
+        .map_err(|failure| failure.after(index))?;
+    }
+    Ok(())
+}
+
+/// Lends a cell at an aligned address: itself, or a place that its bytes visit meanwhile.
+///
+/// # Safety
+/// `cell` is a cell of `element` under rule 1, exclusively this thread's or only read by `work`.
+pub(super) unsafe fn with_aligned_cell<R>(
+    element: &'static ElementType,
+    cell: *mut u8,
+    work: impl FnOnce(*mut u8) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    if (cell as usize) & (element.align() - 1) == 0 {
+        return work(cell);
+    }
+    let mut spare = crate::erased::SpareCell::new(element)?;
+    let mut place = spare.cells();
+    // SAFETY: both are `size` bytes; the object moves there and, whatever happens, back.
+    unsafe {
+        place.address(0).copy_from_nonoverlapping(cell, element.size());
+        let result = work(place.address(0));
+        cell.copy_from_nonoverlapping(place.address(0), element.size());
+        place.zero(element.size());
+        result
+    }
+}
+
+/// Runs `work` on the cells of a run, all at once where they are aligned, else one by one.
+///
+/// # Safety
+/// The run is cells of `element` under rule 1, exclusively this thread's.
+pub(super) unsafe fn aligned(
+    element: &'static ElementType,
+    run: Run,
+    mut work: impl FnMut(CellsMut<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if is_aligned(element, run) {
+        // SAFETY: the caller's promise.
+        return work(unsafe { CellsMut::new(run.data, run.stride, run.count) });
+    }
+    let mut outcome = Ok(());
+    for index in 0..run.count {
+        let cell = run.data.wrapping_offset(run.stride * index as isize);
+        // SAFETY: the caller's promise, cell by cell.
+        let result = unsafe {
+            with_aligned_cell(element, cell, |cell| {
+                work(CellsMut::new(cell, element.size() as isize, 1))
+            })
+        };
+        outcome = outcome.and(result.map_err(|failure| failure.after(index)));
+    }
+    outcome
+}
+
+/// The failure of an operation that a type does not have.
+#[cold]
+pub(super) fn missing(element: &ElementType, operation: &str) -> Failure {
+    Failure::new(abi::ERROR_TYPE, format!("{} has no {operation}", element.name()))
+}

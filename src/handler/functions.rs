@@ -1,0 +1,118 @@
+//! The four functions of the handler.
+//!
+//! NumPy's sizes are not trusted: `calloc(nbytes, 1)`, `realloc(ptr, 1)` and `free(NULL, ..)` are
+//! usual, and the size that `free` gets may be wrong. The segment's header knows better. There is
+//! no error channel but NULL; a destructor that fails during `free` goes to the hook.
+
+use super::note;
+use crate::{
+    erased::{ElementType, Failure},
+    segment::{CELL_ALIGN, Segment},
+};
+use std::{ffi::c_void, ptr, sync::OnceLock};
+
+static UNRAISABLE: OnceLock<fn(&Failure)> = OnceLock::new();
+
+/// Where failures go that nobody can be told of: the runtime makes unraisable exceptions of them.
+pub fn set_unraisable_hook(hook: fn(&Failure)) {
+    // The first hook stays: there is one runtime a process.
+    let _ = UNRAISABLE.set(hook);
+}
+
+fn unraisable(failure: &Failure) {
+    if let Some(hook) = UNRAISABLE.get() {
+        hook(failure);
+    }
+}
+
+/// Cells for a new array, or NULL. The bytes are zero, which is what vacant cells are: NumPy asks
+/// for uninitialised memory only where it fills all of it, and only for dtypes that need no
+/// initialisation.
+///
+/// # Safety
+/// Callable with any size; the result is freed with [`free`] or [`realloc`].
+pub unsafe extern "C" fn malloc(_context: *mut c_void, size: usize) -> *mut c_void {
+    let element = note::take();
+    allocate(size, element, element.is_some())
+}
+
+/// Zeroed cells for a new array, or NULL.
+///
+/// # Safety
+/// As for [`malloc`].
+pub unsafe extern "C" fn calloc(
+    _context: *mut c_void,
+    count: usize,
+    size: usize,
+) -> *mut c_void {
+    let element = note::take();
+    match count.checked_mul(size) {
+        Some(bytes) => allocate(bytes, element, true),
+        None => ptr::null_mut(),
+    }
+}
+
+fn allocate(bytes: usize, element: Option<&'static ElementType>, zeroed: bool) -> *mut c_void {
+    // A note whose element does not fit the size was meant for another allocation.
+    let element = element.filter(|element| bytes.is_multiple_of(element.size()));
+    match Segment::allocate(bytes.max(1), CELL_ALIGN, element, zeroed) {
+        Ok(segment) => segment.cells().as_ptr().cast(),
+        Err(_) => ptr::null_mut(),
+    }
+}
+
+/// Allocate, move, drop. NULL leaves the old segment as it was.
+///
+/// # Safety
+/// `pointer` is NULL or what this handler returned and nobody freed; nobody else uses the segment
+/// meanwhile.
+pub unsafe extern "C" fn realloc(
+    context: *mut c_void,
+    pointer: *mut c_void,
+    size: usize,
+) -> *mut c_void {
+    // An arming whose allocation failed before it came here ends at the next call.
+    note::take();
+    if pointer.is_null() {
+        // SAFETY: any size.
+        return unsafe { malloc(context, size) };
+    }
+    let Some(segment) = Segment::find(pointer.cast()) else {
+        unraisable(&not_ours("realloc", pointer));
+        return ptr::null_mut();
+    };
+    // SAFETY: the caller's promise.
+    match unsafe { segment.resize(size.max(1)) } {
+        Ok(segment) => segment.cells().as_ptr().cast(),
+        Err(_) => ptr::null_mut(),
+    }
+}
+
+/// Destroys what is still live, once, and gives the memory back. NULL is nothing.
+///
+/// # Safety
+/// `pointer` is NULL or what this handler returned and nobody freed, and nobody uses it any more.
+pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size: usize) {
+    if pointer.is_null() {
+        return;
+    }
+    let Some(segment) = Segment::find(pointer.cast()) else {
+        unraisable(&not_ours("free", pointer));
+        return;
+    };
+    // SAFETY: the caller's promise.
+    if let Err(failure) = unsafe { segment.free() } {
+        unraisable(&failure);
+    }
+}
+
+#[cold]
+fn not_ours(function: &str, pointer: *mut c_void) -> Failure {
+    Failure::new(
+        crate::abi::ERROR_RUNTIME,
+        format!(
+            "denizen's handler was asked to {function} {pointer:p}, which it did not allocate; \
+             the memory is left alone"
+        ),
+    )
+}

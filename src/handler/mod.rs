@@ -1,0 +1,10 @@
+//! The NEP 49 handler: NumPy's `malloc`, `calloc`, `realloc` and `free` over managed segments.
+//!
+//! The functions here are what NumPy calls; the capsule around them and the variable that makes
+//! them current are Python's business (`dtype::arming` for our own dtypes, `python::handler` for
+//! handler mode). What the creator of an array knows about it arrives as a [`note`].
+
+mod functions;
+pub mod note;
+
+pub use functions::{calloc, free, malloc, realloc, set_unraisable_hook};
