@@ -3,7 +3,7 @@
 
 use crate::{
     abi,
-    erased::{CellsMut, ElementType, Failure, Tally},
+    erased::{CellsMut, ElementType, Failure},
     lock::{self, LockError, Request, SegmentLock},
     segment::{Ledger, Segment},
 };
@@ -38,8 +38,11 @@ impl Run {
         Run { data, stride, count, write: true }
     }
 
-    /// Nothing: an operand of a built-in type.
-    pub const NONE: Run = Run { data: std::ptr::null_mut(), stride: 0, count: 0, write: false };
+    /// `count` cells from cell `start` on.
+    #[inline]
+    pub fn part(&self, start: usize, count: usize) -> Run {
+        Run { data: self.data.wrapping_offset(self.stride * start as isize), count, ..*self }
+    }
 
     /// The bytes of `segment`'s cells that cells of `size` bytes touch.
     #[inline]
@@ -51,34 +54,35 @@ impl Run {
     }
 }
 
-/// Runs `body` with the operands' segments found and, where the type's loops run without the GIL,
-/// locked. `body` gets one entry a run; `None` is foreign memory.
+/// An operand of an element type, or `None` for one of a built-in type.
+pub type Operand = Option<(&'static ElementType, Run)>;
+
+/// Runs `body` with the operands' segments found and, where all types' loops run without the GIL,
+/// locked. `body` gets one entry an operand; `None` is foreign memory (or a built-in type).
 ///
 /// # Errors
 /// What `body` fails with; a lock that cannot be had ([`LockError`]). No lock is held any more
 /// when this returns.
 #[inline]
-pub fn with_segments<const N: usize>(
-    element: &'static ElementType,
-    runs: [Run; N],
+pub fn with_operands<const N: usize>(
+    operands: [Operand; N],
     body: impl FnOnce([Option<Segment>; N]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let segments = runs.map(|run| {
-        if run.count == 0 { None } else { segment_of(run.data, element) }
+    let segments = operands.map(|operand| {
+        let (element, run) = operand.filter(|(_, run)| run.count > 0)?;
+        segment_of(run.data, element)
     });
-    if !element.is_thread_safe() {
+    if operands.iter().flatten().any(|(element, _)| !element.is_thread_safe()) {
+        // The GIL is held.
         return body(segments);
     }
     let mut managed = 0;
     let mut requests: [Request<'_>; N] =
         std::array::from_fn(|_| Request::new(idle_lock(), 0..0, false));
-    for (run, segment) in runs.iter().zip(&segments) {
-        if let Some(segment) = segment {
-            requests[managed] = Request::new(
-                segment.lock(),
-                run.bytes_in(*segment, element.size()),
-                run.write,
-            );
+    for (operand, segment) in operands.iter().zip(&segments) {
+        if let (Some((element, run)), Some(segment)) = (operand, segment) {
+            let bytes = run.bytes_in(*segment, element.size());
+            requests[managed] = Request::new(segment.lock(), bytes, run.write);
             managed += 1;
         }
     }
@@ -88,32 +92,17 @@ pub fn with_segments<const N: usize>(
     outcome
 }
 
-/// As [`with_segments`], for any number of runs.
-pub fn with_segments_of(
+/// As [`with_operands`], for runs of one element type.
+///
+/// # Errors
+/// As for [`with_operands`].
+#[inline]
+pub fn with_segments<const N: usize>(
     element: &'static ElementType,
-    runs: &[Run],
-    body: impl FnOnce(&[Option<Segment>]) -> Result<(), Failure>,
+    runs: [Run; N],
+    body: impl FnOnce([Option<Segment>; N]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let segments: Vec<_> = runs
-        .iter()
-        .map(|run| if run.count == 0 { None } else { segment_of(run.data, element) })
-        .collect();
-    if !element.is_thread_safe() {
-        return body(&segments);
-    }
-    let mut requests: Vec<Request<'_>> = runs
-        .iter()
-        .zip(&segments)
-        .filter_map(|(run, segment)| {
-            let segment = segment.as_ref()?;
-            let bytes = run.bytes_in(*segment, element.size());
-            Some(Request::new(segment.lock(), bytes, run.write))
-        })
-        .collect();
-    let guard = lock::acquire_all(&mut requests).map_err(refused)?;
-    let outcome = body(&segments);
-    drop(guard);
-    outcome
+    with_operands(runs.map(|run| Some((element, run))), body)
 }
 
 /// The managed segment around an address, bound to the type. A segment that belongs to another
@@ -138,15 +127,23 @@ pub unsafe fn with_ledger<R>(
     run: Run,
     work: impl FnOnce() -> R,
 ) -> R {
-    // A reduction writes one cell again and again.
+    // SAFETY: the caller's promise.
+    let cells = unsafe { cells_of(run) };
+    let ledger = Ledger::open(element, segment, &cells);
+    let result = work();
+    ledger.close(&cells);
+    result
+}
+
+/// The cells that a run writes: a reduction writes one cell again and again.
+///
+/// # Safety
+/// The run is cells under rule 1, exclusively this thread's.
+pub unsafe fn cells_of<'a>(run: Run) -> CellsMut<'a> {
     let count = if run.stride == 0 { run.count.min(1) } else { run.count };
     debug_assert!(count <= BLOCK);
     // SAFETY: the caller's promise.
-    let cells = unsafe { CellsMut::new(run.data, run.stride, count) };
-    let ledger = Ledger::open(element, segment, &cells);
-    let result = work();
-    let _: Tally = ledger.close(&cells);
-    result
+    unsafe { CellsMut::new(run.data, run.stride, count) }
 }
 
 /// The failure that a refused lock is.

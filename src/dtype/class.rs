@@ -406,3 +406,10 @@ pub(super) fn unfit(element: &ElementType) -> Option<String> {
 
 /// Keeps `arming` reachable from the slots that use it.
 pub(super) use arming::arm;
+
+impl DType {
+    /// Fills the operations, once.
+    pub(super) fn set_operations(&self, operations: super::register::Operations) {
+        let _ = self.operations.set(operations);
+    }
+}

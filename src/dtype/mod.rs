@@ -9,12 +9,18 @@
 //! * [`convert`]: to and from Python objects; [`scalar`]: the scalar class that the runtime makes.
 
 pub mod access;
+mod arrfuncs;
 pub mod arming;
+mod casts;
 pub mod class;
 pub mod convert;
 pub mod errors;
+mod promotion;
 pub mod register;
+pub mod scalar;
+mod sort;
 pub mod traverse;
+pub mod ufuncs;
 pub mod within;
 
 pub use class::DType;

@@ -1,23 +1,37 @@
 //! From a client's spec to a DType: checks, the class, casts, loops, identities.
 
+use super::{
+    DType, casts, class, promotion, scalar, sort,
+    ufuncs::{self, core_dimensions},
+};
 use crate::{
-    abi::{Cast, ConstructFn, LoopFn, Operand},
-    numpy_abi::NpyAuxData,
+    abi::{self, Cast, ConstructFn, Element, ElementSpec, Identity, Loop, LoopFn},
+    erased::{ElementType, Registry, read_prefixed},
+    numpy_abi::{self, NpyAuxData, NumpyApi, PyArray_DTypeMeta},
+};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
+    ffi,
+    prelude::*,
+    types::PyType,
 };
 use std::{
     collections::HashMap,
-    ffi::{CString, c_void},
+    ffi::{CStr, CString, c_char, c_void},
+    ptr,
+    sync::{LazyLock, RwLock},
 };
 
-use super::DType;
+/// All element types of the process.
+pub static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::default);
+/// Their DTypes, in the order of registration.
+static DTYPES: RwLock<Vec<&'static DType>> = RwLock::new(Vec::new());
 
 /// What is registered for a DType beside its class. Filled once, before anybody can use it.
 #[derive(Default)]
 pub struct Operations {
     /// Ufunc loops.
-    pub loops: Vec<LoopData>,
-    /// Casts, by the type at the other end and the direction.
-    pub casts: Vec<CastData>,
+    pub loops: Vec<&'static LoopData>,
     /// Identities of reductions, by ufunc (borrowed pointer).
     pub identities: HashMap<usize, IdentityData>,
 }
@@ -44,20 +58,12 @@ pub struct LoopData {
     pub operands: Vec<OperandType>,
     /// How many inputs.
     pub input_count: usize,
+    /// Core dimensions of each operand of a generalised ufunc.
+    pub core: Option<Vec<Vec<usize>>>,
     /// The client's loop.
     pub function: LoopFn,
     /// Handed to it.
     pub context: *mut c_void,
-}
-
-/// One cast.
-pub struct CastData {
-    /// The client's description.
-    pub cast: Cast,
-    /// The operand at the other end.
-    pub other: Operand,
-    /// Whether it casts to our type.
-    pub to_self: bool,
 }
 
 /// The identity of one ufunc.
@@ -66,4 +72,309 @@ pub struct IdentityData {
     pub construct: ConstructFn,
     /// Handed to it.
     pub context: *mut c_void,
+}
+
+/// The head of auxiliary data that lives forever.
+pub fn immortal_head() -> NpyAuxData {
+    unsafe extern "C" fn free(_data: *mut NpyAuxData) {}
+    unsafe extern "C" fn clone(data: *mut NpyAuxData) -> *mut NpyAuxData {
+        data
+    }
+    NpyAuxData { free: Some(free), clone: Some(clone), reserved: [ptr::null_mut(); 2] }
+}
+
+/// The DType of a registered element type.
+pub fn dtype_of(element: *const Element) -> Option<&'static DType> {
+    let all = DTYPES.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    all.iter().copied().find(|dtype| ptr::from_ref(dtype.element()).cast() == element)
+}
+
+/// The DType of that name.
+pub fn dtype_named(name: &str) -> Option<&'static DType> {
+    let all = DTYPES.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    all.iter().copied().find(|dtype| dtype.element().name() == name)
+}
+
+/// All DTypes, in the order of registration.
+pub fn all() -> Vec<&'static DType> {
+    DTYPES.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+}
+
+/// Registers a type and adds its scalar class and DType class to `module`.
+///
+/// # Errors
+/// `ValueError` for a vtable with missing or wrong members, for a name that is taken, for a type
+/// that cannot live in NumPy arrays; `AttributeError` for a ufunc that is not there; what NumPy
+/// refuses. The name is free again then.
+///
+/// # Safety
+/// `spec` is a client's spec as [`crate::abi`] describes it.
+pub unsafe fn register(
+    module: &Bound<'_, PyModule>,
+    spec: *const ElementSpec,
+) -> PyResult<&'static DType> {
+    let py = module.py();
+    let numpy = numpy_abi::import(py)?;
+    // SAFETY: the caller's promise.
+    let spec = unsafe {
+        read_prefixed(
+            spec,
+            |spec: &ElementSpec| spec.struct_size,
+            std::mem::offset_of!(ElementSpec, documentation),
+        )
+    }
+    .map_err(|error| PyValueError::new_err(format!("element spec: {error}")))?;
+    // SAFETY: the caller's promise.
+    let element = unsafe { ElementType::from_vtable(spec.vtable) }
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    if let Some(reason) = class::unfit(&element) {
+        return Err(PyValueError::new_err(reason));
+    }
+    let element = REGISTRY
+        .register(element)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    // SAFETY: the caller's promise.
+    let outcome = unsafe { build(module, numpy, element, &spec) };
+    if outcome.is_err() {
+        REGISTRY.withdraw(element);
+    }
+    outcome
+}
+
+/// # Safety
+/// As for [`register`].
+unsafe fn build(
+    module: &Bound<'_, PyModule>,
+    numpy: &'static NumpyApi,
+    element: &'static ElementType,
+    spec: &ElementSpec,
+) -> PyResult<&'static DType> {
+    let py = module.py();
+    let (module_name, name) = element.name().rsplit_once('.').ok_or_else(|| {
+        PyValueError::new_err(format!(
+            "the name {:?} of an element type must be `module.Name`",
+            element.name()
+        ))
+    })?;
+    // SAFETY: NULL or NUL-terminated by contract.
+    let documentation = unsafe { optional_text(spec.documentation) }
+        .unwrap_or_else(|| format!("Element type {name}."));
+    let scalar_class = if spec.scalar_class.is_null() {
+        scalar::make_scalar_class(py, element, module_name, name, &documentation)?
+    } else {
+        // SAFETY: a borrowed class by contract.
+        let class = unsafe { Bound::from_borrowed_ptr(py, spec.scalar_class.cast()) };
+        class.cast_into::<PyType>().map_err(|_| {
+            PyTypeError::new_err(format!("{}: the scalar class is no class", element.name()))
+        })?
+    };
+    // The class lives as long as its DType: forever.
+    let scalar_pointer = scalar_class.clone().into_ptr().cast::<ffi::PyTypeObject>();
+    // SAFETY: the spec's arrays by contract.
+    let cast_list = unsafe { list(spec.casts, spec.cast_count, |cast: &Cast| cast.struct_size)? };
+    let mut cast_specs = casts::CastSpecs::new(numpy, element, &cast_list)?;
+    // SAFETY: a fresh class of its own; the cast specs live through the call.
+    let dtype = unsafe {
+        class::create(
+            numpy,
+            element,
+            scalar_pointer,
+            class::ClassSpec {
+                name: &format!("{}DType", element.name()),
+                documentation: &format!("DType of {}.", element.name()),
+                casts: &mut cast_specs.pointers(),
+            },
+        )
+    }
+    .map_err(|()| PyErr::fetch(py))?;
+    cast_specs.attach(dtype);
+    // SAFETY: the spec's arrays by contract.
+    let (loops, identities) = unsafe {
+        (
+            list(spec.loops, spec.loop_count, |entry: &Loop| entry.struct_size)?,
+            list(spec.identities, spec.identity_count, |entry: &Identity| entry.struct_size)?,
+        )
+    };
+    let mut operations = Operations::default();
+    for entry in &loops {
+        // SAFETY: the client's loop by contract.
+        operations.loops.push(unsafe { loop_data(py, dtype, entry)? });
+    }
+    for entry in &identities {
+        // SAFETY: NUL-terminated by contract.
+        let ufunc = find_ufunc(py, unsafe { required_text(entry.ufunc, "identity")? }.as_str())?;
+        operations.identities.insert(
+            ufunc.as_ptr() as usize,
+            IdentityData { construct: entry.construct, context: entry.context },
+        );
+    }
+    dtype.set_operations(operations);
+    add_loops(py, numpy, dtype)?;
+    sort::register(py, numpy, dtype)?;
+    // SAFETY: the descriptor is alive.
+    let descr = unsafe { Bound::from_borrowed_ptr(py, dtype.descr().cast()) };
+    scalar_class.setattr("dtype", &descr)?;
+    module.add(name, &scalar_class)?;
+    // SAFETY: the class is immortal.
+    let class = unsafe { Bound::from_borrowed_ptr(py, dtype.class().cast()) };
+    module.add(format!("{name}DType").as_str(), class)?;
+    DTYPES.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push(dtype);
+    Ok(dtype)
+}
+
+/// Registers the loops of a type with their ufuncs, and promoters once a ufunc.
+fn add_loops(
+    py: Python<'_>,
+    numpy: &'static NumpyApi,
+    dtype: &'static DType,
+) -> PyResult<()> {
+    let mut promoted: Vec<usize> = Vec::new();
+    for data in &dtype.operations().loops {
+        let mut dtypes: Vec<*mut PyArray_DTypeMeta> = data
+            .operands
+            .iter()
+            .map(|operand| match operand {
+                OperandType::Element(dtype) => Ok(dtype.class()),
+                OperandType::Numpy(number) => builtin_class(py, numpy, *number),
+            })
+            .collect::<PyResult<_>>()?;
+        // SAFETY: the ufunc was looked up, the data lives forever.
+        unsafe { ufuncs::add_loop(numpy, data, &mut dtypes) }.map_err(|()| PyErr::fetch(py))?;
+        if !promoted.contains(&data.ufunc) {
+            promoted.push(data.ufunc);
+            promotion::register_promoters(py, numpy, dtype, data)?;
+        }
+    }
+    Ok(())
+}
+
+/// The DType class of a type number, borrowed (it is immortal).
+pub(super) fn builtin_class(
+    py: Python<'_>,
+    numpy: &NumpyApi,
+    number: i32,
+) -> PyResult<*mut PyArray_DTypeMeta> {
+    // SAFETY: GIL held; an unknown number gives NULL and an exception.
+    let descr = unsafe { numpy.descr_from_type(number) };
+    if descr.is_null() {
+        return Err(PyErr::fetch(py));
+    }
+    // SAFETY: a new reference; classes of built-in types are immortal.
+    unsafe {
+        let class = ffi::Py_TYPE(descr.cast());
+        ffi::Py_DECREF(descr.cast());
+        Ok(class.cast())
+    }
+}
+
+/// # Safety
+/// A client's loop by contract.
+unsafe fn loop_data(
+    py: Python<'_>,
+    dtype: &'static DType,
+    entry: &Loop,
+) -> PyResult<&'static LoopData> {
+    // SAFETY: NUL-terminated by contract.
+    let name = unsafe { required_text(entry.ufunc, "loop")? };
+    let ufunc = find_ufunc(py, &name)?;
+    let (input_count, output_count) = (entry.input_count as usize, entry.output_count as usize);
+    let wanted: (usize, usize) =
+        (ufunc.getattr("nin")?.extract()?, ufunc.getattr("nout")?.extract()?);
+    if wanted != (input_count, output_count) || entry.operands.is_null() {
+        return Err(PyValueError::new_err(format!(
+            "{}: the loop for {name} has {input_count} inputs and {output_count} outputs, the \
+             ufunc {} and {}",
+            dtype.element().name(),
+            wanted.0,
+            wanted.1
+        )));
+    }
+    let mut operands = Vec::new();
+    for index in 0..input_count + output_count {
+        // SAFETY: so many operands by contract.
+        let operand = unsafe { *entry.operands.add(index) };
+        operands.push(resolve_operand(dtype, &operand)?);
+    }
+    let signature: Option<String> = ufunc.getattr("signature")?.extract()?;
+    let short = name.rsplit([':', '.']).next().unwrap_or_default().to_owned();
+    Ok(Box::leak(Box::new(LoopData {
+        head: immortal_head(),
+        // The ufunc stays: a loop that is registered refers to it.
+        ufunc: ufunc.into_ptr() as usize,
+        name: CString::new(short).unwrap_or_default(),
+        operands,
+        input_count,
+        core: core_dimensions(signature.as_deref()),
+        function: entry.function,
+        context: entry.context,
+    })))
+}
+
+/// The type of an operand.
+pub(super) fn resolve_operand(
+    dtype: &'static DType,
+    operand: &abi::Operand,
+) -> PyResult<OperandType> {
+    match operand.kind {
+        abi::OPERAND_SELF => Ok(OperandType::Element(dtype)),
+        abi::OPERAND_NUMPY => Ok(OperandType::Numpy(operand.numpy_type)),
+        abi::OPERAND_ELEMENT => {
+            dtype_of(operand.element).map(OperandType::Element).ok_or_else(|| {
+                PyValueError::new_err(format!(
+                    "{}: an operand is of an element type that is not registered",
+                    dtype.element().name()
+                ))
+            })
+        }
+        kind => Err(PyValueError::new_err(format!(
+            "{}: unknown kind {kind} of an operand",
+            dtype.element().name()
+        ))),
+    }
+}
+
+/// A ufunc by its name in `numpy`, or `module:name`.
+fn find_ufunc<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let (module, name) = name.split_once(':').unwrap_or(("numpy", name));
+    py.import(module)?.getattr(name)
+}
+
+/// Reads an array of size-prefixed structs.
+///
+/// # Safety
+/// `entries` points to `count` structs as the client knows them, or `count` is 0.
+unsafe fn list<T: Copy>(
+    entries: *const T,
+    count: usize,
+    struct_size: impl Fn(&T) -> usize + Copy,
+) -> PyResult<Vec<T>> {
+    let mut read = Vec::new();
+    let mut next = entries;
+    for _ in 0..count {
+        // SAFETY: the caller's promise. All members but reserved ones at the end are needed.
+        let entry = unsafe { read_prefixed(next, struct_size, size_of::<T>()) }
+            .map_err(|error| PyValueError::new_err(format!("element spec: {error}")))?;
+        // SAFETY: the next struct follows after as many bytes as this one has.
+        next = unsafe { next.byte_add(struct_size(&entry)) };
+        read.push(entry);
+    }
+    Ok(read)
+}
+
+/// # Safety
+/// NULL or NUL-terminated.
+unsafe fn optional_text(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    Some(unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+}
+
+/// # Safety
+/// NULL or NUL-terminated.
+unsafe fn required_text(text: *const c_char, what: &str) -> PyResult<String> {
+    // SAFETY: the caller's promise.
+    unsafe { optional_text(text) }
+        .ok_or_else(|| PyRuntimeError::new_err(format!("element spec: a {what} has no name")))
 }

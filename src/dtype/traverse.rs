@@ -107,8 +107,7 @@ pub unsafe fn clear_cells(element: &'static ElementType, run: Run) -> Result<(),
         let mut start = 0;
         while start < run.count {
             let count = (run.count - start).min(BLOCK);
-            let data = run.data.wrapping_offset(run.stride * start as isize);
-            let part = Run::write(data, run.stride, count);
+            let part = run.part(start, count);
             // SAFETY: the caller's promise; the segment is locked or the GIL held.
             let result = unsafe {
                 access::with_ledger(element, segment, part, || {

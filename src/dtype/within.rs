@@ -182,15 +182,77 @@ pub unsafe fn move_cells(
     from: Run,
 ) -> Result<(), Failure> {
     access::with_segments(element, [to, from], |[segment, source_segment]| {
+        let mut outcome = Ok(());
         blocks(to, from, |to, from| {
             // SAFETY: the caller's promise; segments are locked or the GIL held.
-            unsafe {
-                let target = CellsMut::new(to.data, to.stride, to.count);
-                let source = CellsMut::new(from.data, from.stride, from.count);
-                access::move_with_ledger(element, segment, source_segment, target, source)
-            }
-        })
+            let result = unsafe { move_block(element, (to, segment), (from, source_segment)) };
+            outcome = std::mem::replace(&mut outcome, Ok(())).and(result);
+            Ok(())
+        })?;
+        outcome
     })
+}
+
+/// Moves one block and keeps the books: a move constructs and destroys nothing but the old
+/// objects of the destination.
+///
+/// # Safety
+/// As for [`move_cells`]; the runs are of at most [`BLOCK`] cells, and the segments theirs.
+unsafe fn move_block(
+    element: &'static ElementType,
+    (to, segment): (Run, Option<Segment>),
+    (from, source_segment): (Run, Option<Segment>),
+) -> Result<(), Failure> {
+    if to.data == from.data && to.stride == from.stride {
+        return Ok(());
+    }
+    let vacancy = element.vacancy();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let target = access::cells_of(to);
+        let source = access::cells_of(from);
+        let moved = vacancy.count_live(source.as_cells()) as u64;
+        let target_ledger = Ledger::open(element, segment, &target);
+        let source_ledger = Ledger::open(element, source_segment, &source);
+        let outcome = if is_aligned(element, to) && is_aligned(element, from) {
+            rules::relocate(
+                element,
+                CellsMut::new(to.data, to.stride, to.count),
+                CellsMut::new(from.data, from.stride, from.count),
+            )
+        } else {
+            move_unaligned(element, to, from)
+        };
+        target_ledger.close_moved(&target, source_ledger, &source, moved);
+        outcome
+    }
+}
+
+/// Moves cells of which some are unaligned: the old objects end in aligned memory, the bytes of
+/// the new ones move as they are.
+///
+/// # Safety
+/// As for [`move_cells`].
+unsafe fn move_unaligned(
+    element: &'static ElementType,
+    to: Run,
+    from: Run,
+) -> Result<(), Failure> {
+    let mut outcome = Ok(());
+    for index in 0..to.count {
+        let (target, source) = (to.part(index, 1), from.part(index, 1));
+        if target.data == source.data {
+            continue;
+        }
+        // SAFETY: single cells that differ, the caller's.
+        unsafe {
+            outcome =
+                outcome.and(aligned(element, target, |cells| rules::clear(element, cells)));
+            target.data.copy_from(source.data, element.size());
+            source.data.write_bytes(0, element.size());
+        }
+    }
+    outcome
 }
 
 /// Cuts two runs into blocks.
@@ -202,12 +264,8 @@ fn blocks(
     let mut start = 0;
     while start < to.count {
         let count = (to.count - start).min(BLOCK);
-        let part = |run: Run| Run {
-            data: run.data.wrapping_offset(run.stride * start as isize),
-            count,
-            ..run
-        };
-        body(part(to), part(from)).map_err(|failure| failure.after(start))?;
+        body(to.part(start, count), from.part(start, count))
+            .map_err(|failure| failure.after(start))?;
         start += count;
     }
     Ok(())
@@ -227,7 +285,7 @@ unsafe fn copy_unaligned(
     from: Run,
 ) -> Result<(), Failure> {
     for index in 0..to.count {
-        let at = |run: Run| run.data.wrapping_offset(run.stride * index as isize);
+        let at = |run: Run| run.part(index, 1).data;
         if at(to) == at(from) {
             continue;
         }
@@ -287,7 +345,7 @@ pub(super) unsafe fn aligned(
     }
     let mut outcome = Ok(());
     for index in 0..run.count {
-        let cell = run.data.wrapping_offset(run.stride * index as isize);
+        let cell = run.part(index, 1).data;
         // SAFETY: the caller's promise, cell by cell.
         let result = unsafe {
             with_aligned_cell(element, cell, |cell| {

@@ -1,0 +1,251 @@
+//! Between cells and Python objects: the `setitem` and `getitem` slots.
+//!
+//! Both may run Python code (a client's conversion, the garbage collector), so neither holds a
+//! lock meanwhile: an object passes through a spare cell of its own, and only its move into the
+//! array, or the copy out of it, happens under the lock.
+
+use super::{
+    DType,
+    access::{self, Run},
+    errors, scalar, within,
+};
+use crate::{
+    abi::{self, Report},
+    erased::{Cells, CellsMut, ElementType, Failure, SpareCell, Tally, rules},
+    numpy_abi::PyArray_Descr,
+};
+use pyo3::ffi;
+use std::{
+    ffi::{c_char, c_int},
+    ptr,
+};
+
+/// Writes a Python object into a cell.
+pub(super) unsafe extern "C" fn setitem(
+    descr: *mut PyArray_Descr,
+    object: *mut ffi::PyObject,
+    data: *mut c_char,
+) -> c_int {
+    // SAFETY: a descriptor of ours, an object, and a cell under rule 1; GIL held.
+    let outcome = unsafe { set(DType::of_descr(descr), object, data.cast()) };
+    match outcome {
+        Ok(()) => 0,
+        Err(failure) => {
+            errors::raise(&failure);
+            -1
+        }
+    }
+}
+
+/// The Python scalar of a cell.
+pub(super) unsafe extern "C" fn getitem(
+    descr: *mut PyArray_Descr,
+    data: *mut c_char,
+) -> *mut ffi::PyObject {
+    // SAFETY: a descriptor of ours and a cell under rule 1; GIL held.
+    match unsafe { get(DType::of_descr(descr), data.cast()) } {
+        Ok(object) => object,
+        Err(failure) => {
+            errors::raise(&failure);
+            ptr::null_mut()
+        }
+    }
+}
+
+/// # Safety
+/// `object` is a Python object, `cell` a cell of the type under rule 1, aligned or not; GIL held.
+unsafe fn set(
+    dtype: &'static DType,
+    object: *mut ffi::PyObject,
+    cell: *mut u8,
+) -> Result<(), Failure> {
+    let element = dtype.element();
+    let mut spare = Object::new(element)?;
+    // SAFETY: the spare cell is vacant and aligned.
+    unsafe { from_python(dtype, object, spare.address()) }?;
+    let run = Run::write(cell, element.size() as isize, 1);
+    access::with_segments(element, [run], |[segment]| {
+        // SAFETY: one cell of the type, locked or under the GIL; the spare object moves in.
+        unsafe {
+            access::with_ledger(element, segment, run, || {
+                within::with_aligned_cell(element, cell, |cell| {
+                    rules::relocate(
+                        element,
+                        CellsMut::new(cell, element.size() as isize, 1),
+                        spare.cells(),
+                    )
+                })
+            })
+        }
+    })
+}
+
+/// # Safety
+/// As for [`set`].
+unsafe fn get(dtype: &'static DType, cell: *mut u8) -> Result<*mut ffi::PyObject, Failure> {
+    let element = dtype.element();
+    let mut spare = Object::new(element)?;
+    let run = Run::read(cell, element.size() as isize, 1);
+    access::with_segments(element, [run], |_| {
+        // SAFETY: one cell of the type, locked or under the GIL, copied to a vacant one.
+        unsafe {
+            within::with_aligned_cell(element, cell, |cell| {
+                rules::copy(
+                    element,
+                    spare.cells(),
+                    Cells::new(cell, element.size() as isize, 1),
+                )
+            })
+        }
+    })?;
+    // SAFETY: a vacant cell reads as the default.
+    unsafe { rules::materialise(element, spare.cells()) }?;
+    // SAFETY: a live, aligned cell of ours.
+    unsafe { to_python(dtype, spare.address()) }
+}
+
+/// The Python object of a live, aligned cell: a new reference.
+///
+/// # Safety
+/// `cell` is a live cell of the type that nobody else touches; GIL held.
+pub unsafe fn to_python(
+    dtype: &'static DType,
+    cell: *const u8,
+) -> Result<*mut ffi::PyObject, Failure> {
+    let element = dtype.element();
+    let Some(to_python) = element.vtable().to_python else {
+        // SAFETY: the caller's promise.
+        return unsafe {
+            scalar::new_scalar(dtype, Cells::new(cell, element.size() as isize, 1))
+        };
+    };
+    let mut report = Report::new();
+    // SAFETY: the vtable's contract and the caller's promise.
+    let object = unsafe { to_python(element.vtable().context, cell, &mut report) };
+    if object.is_null() {
+        // SAFETY: GIL held.
+        let raised = !unsafe { ffi::PyErr_Occurred() }.is_null();
+        return Err(Failure {
+            raised,
+            ..Failure::new(report.kind, report.text())
+        });
+    }
+    Ok(object.cast())
+}
+
+/// Reads a Python object into a vacant, aligned cell.
+///
+/// In this order: a scalar of the type, the client's own conversion, text where the type reads
+/// it, and Python and NumPy numbers through the casts that the type has.
+///
+/// # Errors
+/// `TypeError` for objects that the type cannot take; what the conversion fails with. The cell is
+/// vacant then.
+///
+/// # Safety
+/// `object` is a Python object, `cell` vacant and aligned and nobody else's; GIL held.
+pub unsafe fn from_python(
+    dtype: &'static DType,
+    object: *mut ffi::PyObject,
+    cell: *mut u8,
+) -> Result<(), Failure> {
+    let element = dtype.element();
+    let vtable = element.vtable();
+    if let Some((other, source)) = scalar::scalar_cell(object)
+        && ptr::eq(other, dtype)
+    {
+        // SAFETY: the scalar's cell is live and aligned, ours is vacant.
+        return unsafe {
+            rules::copy(
+                element,
+                CellsMut::new(cell, element.size() as isize, 1),
+                Cells::new(source, element.size() as isize, 1),
+            )
+        };
+    }
+    if let Some(from_python) = vtable.from_python {
+        let mut report = Report::new();
+        // SAFETY: the vtable's contract and the caller's promise.
+        let status =
+            unsafe { from_python(vtable.context, cell, object.cast(), &mut report) };
+        return Failure::check(status, &report);
+    }
+    // SAFETY: GIL held, a valid object.
+    if unsafe { ffi::PyUnicode_Check(object) } != 0
+        && let Some(from_text) = vtable.from_text
+    {
+        let mut size = 0;
+        // SAFETY: a string object; the text lives as long as it does.
+        let text = unsafe { ffi::PyUnicode_AsUTF8AndSize(object, &mut size) };
+        if text.is_null() {
+            return Err(already_raised());
+        }
+        let mut report = Report::new();
+        // SAFETY: the vtable's contract; `size` readable bytes.
+        let status = unsafe {
+            from_text(vtable.context, cell, text.cast(), size as usize, &mut report)
+        };
+        return Failure::check(status, &report);
+    }
+    // SAFETY: the caller's promise.
+    if unsafe { super::casts::number_into_cell(dtype, object, cell) }? {
+        return Ok(());
+    }
+    Err(refused(element, object))
+}
+
+/// The failure of an object that the type cannot take.
+#[cold]
+fn refused(element: &ElementType, object: *mut ffi::PyObject) -> Failure {
+    // SAFETY: GIL held, a valid object.
+    let class = unsafe {
+        std::ffi::CStr::from_ptr((*ffi::Py_TYPE(object)).tp_name).to_string_lossy().into_owned()
+    };
+    Failure::new(
+        abi::ERROR_TYPE,
+        format!("cannot make a {} from an object of type {class}", element.name()),
+    )
+}
+
+/// The failure whose exception is set already.
+#[cold]
+pub(super) fn already_raised() -> Failure {
+    Failure { raised: true, ..Failure::new(abi::ERROR_RUNTIME, "a Python exception is set") }
+}
+
+/// An object on its way between Python and an array: counted while it exists, destroyed if it
+/// does not arrive.
+struct Object<'a> {
+    element: &'static ElementType,
+    spare: SpareCell<'a>,
+}
+
+impl Object<'_> {
+    fn new(element: &'static ElementType) -> Result<Self, Failure> {
+        Ok(Object { element, spare: SpareCell::new(element)? })
+    }
+
+    fn cells(&mut self) -> CellsMut<'_> {
+        self.spare.cells()
+    }
+
+    fn address(&mut self) -> *mut u8 {
+        self.spare.cells().address(0)
+    }
+}
+
+impl Drop for Object<'_> {
+    fn drop(&mut self) {
+        let element = self.element;
+        let live = element.vacancy().count_live(self.spare.cells().as_cells());
+        if live == 0 {
+            return;
+        }
+        // The object was made and is destroyed outside any array.
+        element.counters().add(Tally { constructed: 1, destroyed: 1, ..Tally::default() });
+        // SAFETY: a cell under rule 1, ours alone.
+        if let Err(failure) = unsafe { rules::clear(element, self.spare.cells()) } {
+            errors::write_unraisable(&failure);
+        }
+    }
+}

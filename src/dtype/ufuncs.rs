@@ -1,0 +1,441 @@
+//! Ufunc loops: the client's inner loop, surrounded by locks, ledger and error handling.
+
+use super::{
+    DType,
+    access::{self, BLOCK, Operand, Run},
+    class,
+    register::{LoopData, OperandType},
+    within,
+};
+use crate::{
+    abi::Report,
+    erased::{CellsMut, Failure},
+    numpy_abi::{
+        NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArrayMethod_Context, PyArrayMethod_Spec,
+        callbacks::StridedLoop, flags::*, slots,
+    },
+    segment::{Ledger, Segment},
+};
+use pyo3::ffi;
+use std::{
+    ffi::{c_char, c_int, c_void},
+    ptr,
+};
+
+/// Operands that need no allocation in a loop call.
+const FEW: usize = 4;
+/// Most operands that NumPy hands to a loop.
+const MOST: usize = 64;
+
+/// Reductions over several axes may take the elements in any order.
+const REORDERABLE: [&str; 15] = [
+    "add",
+    "multiply",
+    "minimum",
+    "maximum",
+    "fmin",
+    "fmax",
+    "logical_and",
+    "logical_or",
+    "logical_xor",
+    "bitwise_and",
+    "bitwise_or",
+    "bitwise_xor",
+    "gcd",
+    "lcm",
+    "logaddexp",
+];
+
+/// Registers a loop with its ufunc. GIL held; an exception is set on failure.
+///
+/// # Safety
+/// `data.ufunc` is a ufunc with as many operands as the loop, and `data` lives forever.
+pub(super) unsafe fn add_loop(
+    numpy: &'static NumpyApi,
+    data: &'static LoopData,
+    dtypes: &mut [*mut PyArray_DTypeMeta],
+) -> Result<(), ()> {
+    let name = data.name.to_str().unwrap_or_default();
+    let mut method_slots = vec![slots::method::get_loop(get_loop)];
+    let reduces = data.input_count == 2 && data.operands.len() == 3 && data.core.is_none();
+    if reduces {
+        method_slots.push(slots::method::get_reduction_initial(get_reduction_initial));
+    }
+    method_slots.push(slots::END);
+    let reorderable =
+        if REORDERABLE.contains(&name) { NPY_METH_IS_REORDERABLE } else { 0 };
+    let mut spec = PyArrayMethod_Spec {
+        name: data.name.as_ptr(),
+        nin: data.input_count as c_int,
+        nout: (data.operands.len() - data.input_count) as c_int,
+        casting: NPY_NO_CASTING,
+        flags: loop_flags(data) | reorderable,
+        dtypes: dtypes.as_mut_ptr(),
+        slots: method_slots.as_mut_ptr(),
+    };
+    // SAFETY: the caller's promise; the spec lives through the call.
+    let status = unsafe { numpy.add_loop_from_spec(data.ufunc as *mut ffi::PyObject, &mut spec) };
+    if status < 0 { Err(()) } else { Ok(()) }
+}
+
+fn loop_flags(data: &LoopData) -> c_int {
+    let mut flags = NPY_METH_NO_FLOATINGPOINT_ERRORS;
+    for operand in &data.operands {
+        if let OperandType::Element(dtype) = operand {
+            flags |= class::loop_flags(dtype.element());
+        }
+    }
+    flags
+}
+
+/// The loop that was registered for the ufunc and the operands of a call.
+///
+/// # Safety
+/// `context` is NumPy's context of a call of a loop of ours; GIL held.
+unsafe fn loop_of(context: *const PyArrayMethod_Context) -> Option<&'static LoopData> {
+    // SAFETY: the caller's promise: one descriptor an operand.
+    unsafe {
+        let ufunc = (*context).caller as usize;
+        let class_of = |index: usize| -> *mut PyArray_DTypeMeta {
+            let descr = *(*context).descriptors.add(index);
+            ffi::Py_TYPE(descr.cast()).cast()
+        };
+        let fits = |data: &LoopData| {
+            data.ufunc == ufunc
+                && data.operands.iter().enumerate().all(|(index, operand)| match operand {
+                    OperandType::Element(dtype) => dtype.class() == class_of(index),
+                    OperandType::Numpy(number) => {
+                        (**(*context).descriptors.add(index)).type_num == *number
+                    }
+                })
+        };
+        // Every loop of ours has an operand of ours, of whose type it is one. The number of
+        // operands is the ufunc's: the loops of another ufunc are passed over by its address.
+        let count = ufunc_operand_count((*context).caller);
+        (0..count)
+            .filter_map(|index| DType::try_of_class(class_of(index)))
+            .find_map(|dtype| dtype.operations().loops.iter().find(|data| fits(data)))
+            .map(|data| &**data)
+    }
+}
+
+/// How many operands a ufunc has (`PyUFuncObject.nargs`, third int of the struct).
+///
+/// # Safety
+/// `ufunc` is a ufunc.
+pub(super) unsafe fn ufunc_operand_count(ufunc: *mut ffi::PyObject) -> usize {
+    // SAFETY: the caller's promise: `nin`, `nout`, `nargs` follow the object's head.
+    unsafe { (*ufunc.cast::<UfuncHead>()).nargs as usize }
+}
+
+/// The head of `PyUFuncObject`, unchanged since NumPy 1.
+#[repr(C)]
+struct UfuncHead {
+    ob_base: ffi::PyObject,
+    nin: c_int,
+    nout: c_int,
+    nargs: c_int,
+}
+
+unsafe extern "C" fn get_loop(
+    context: *mut PyArrayMethod_Context,
+    _aligned: c_int,
+    _move_references: c_int,
+    _strides: *const isize,
+    out_loop: *mut Option<StridedLoop>,
+    out_auxdata: *mut *mut NpyAuxData,
+    flags: *mut c_int,
+) -> c_int {
+    // SAFETY: NumPy passes its context and valid places for the results; GIL held.
+    unsafe {
+        let Some(data) = loop_of(context) else {
+            super::errors::set(
+                crate::abi::ERROR_RUNTIME,
+                "denizen has no record of a loop that it registered",
+            );
+            return -1;
+        };
+        *out_loop = Some(match (data.core.is_some(), data.operands.len() <= FEW) {
+            (false, true) => elementwise::<FEW>,
+            (false, false) => elementwise::<MOST>,
+            (true, _) => generalised,
+        });
+        *out_auxdata = ptr::from_ref(data).cast_mut().cast();
+        *flags = loop_flags(data);
+    }
+    0
+}
+
+/// An element-by-element loop, in blocks, with at most `N` operands.
+unsafe extern "C" fn elementwise<const N: usize>(
+    _context: *mut PyArrayMethod_Context,
+    data: *const *mut c_char,
+    dimensions: *const isize,
+    strides: *const isize,
+    auxdata: *mut NpyAuxData,
+) -> c_int {
+    // SAFETY: NumPy hands back our auxiliary data, and its convention gives one pointer and one
+    // stride an operand.
+    unsafe {
+        let this = &*auxdata.cast::<LoopData>();
+        let count = *dimensions as usize;
+        let used = this.operands.len();
+        let operands: [Operand; N] = std::array::from_fn(|index| {
+            if index >= used {
+                return None;
+            }
+            let OperandType::Element(dtype) = this.operands[index] else {
+                return None;
+            };
+            let run = Run {
+                data: (*data.add(index)).cast(),
+                stride: *strides.add(index),
+                count,
+                write: index >= this.input_count,
+            };
+            Some((dtype.element(), run))
+        });
+        within::finish(access::with_operands(operands, |segments| {
+            let mut start = 0;
+            while start < count {
+                let length = (count - start).min(BLOCK);
+                block(this, &operands, &segments, data, strides, (start, length))
+                    .map_err(|failure| failure.after(start))?;
+                start += length;
+            }
+            Ok(())
+        }))
+    }
+}
+
+/// Elements `start .. start + length` of a loop.
+///
+/// # Safety
+/// As for [`elementwise`]; the segments are locked or the GIL held.
+unsafe fn block<const N: usize>(
+    this: &LoopData,
+    operands: &[Operand; N],
+    segments: &[Option<Segment>; N],
+    data: *const *mut c_char,
+    strides: *const isize,
+    (start, length): (usize, usize),
+) -> Result<(), Failure> {
+    let mut arguments = [ptr::null_mut::<u8>(); N];
+    for (index, argument) in arguments.iter_mut().enumerate().take(this.operands.len()) {
+        // SAFETY: one pointer and one stride an operand.
+        *argument = unsafe {
+            (*data.add(index)).cast::<u8>().wrapping_offset(*strides.add(index) * start as isize)
+        };
+    }
+    let mut books: [Option<(Ledger<'static>, CellsMut<'_>)>; N] = std::array::from_fn(|index| {
+        let (element, run) = operands[index].filter(|(_, run)| run.write)?;
+        // SAFETY: an output run of at most `BLOCK` cells, ours alone.
+        let cells = unsafe { access::cells_of(run.part(start, length)) };
+        Some((Ledger::open(element, segments[index], &cells), cells))
+    });
+    let dimensions = [length as isize];
+    let mut report = Report::new();
+    // SAFETY: the client's contract; pointers and strides are NumPy's, moved to this block.
+    let status = unsafe {
+        (this.function)(
+            this.context,
+            arguments.as_ptr(),
+            dimensions.as_ptr(),
+            strides,
+            &mut report,
+        )
+    };
+    for (ledger, cells) in books.iter_mut().filter_map(Option::take) {
+        ledger.close(&cells);
+    }
+    Failure::check(status, &report)
+}
+
+/// A generalised loop (matmul, vecdot, ..): all at once, with a ledger for each row of output.
+unsafe extern "C" fn generalised(
+    _context: *mut PyArrayMethod_Context,
+    data: *const *mut c_char,
+    dimensions: *const isize,
+    strides: *const isize,
+    auxdata: *mut NpyAuxData,
+) -> c_int {
+    // SAFETY: NumPy hands back our auxiliary data; pointers and strides are as in its convention.
+    unsafe {
+        let this = &*auxdata.cast::<LoopData>();
+        let grids: Vec<_> =
+            (0..this.operands.len()).map(|index| Grid::new(this, index, data, dimensions, strides)).collect();
+        let operands: [Operand; MOST] = std::array::from_fn(|index| {
+            let OperandType::Element(dtype) = this.operands.get(index)? else {
+                return None;
+            };
+            let write = index >= this.input_count;
+            Some((dtype.element(), grids[index].hull(dtype.element().size(), write)?))
+        });
+        within::finish(access::with_operands(operands, |segments| {
+            let mut books = Vec::new();
+            for (index, grid) in grids.iter().enumerate().skip(this.input_count) {
+                let Some((element, _)) = operands[index] else { continue };
+                grid.rows(|run| {
+                    let cells = access::cells_of(run);
+                    books.push((Ledger::open(element, segments[index], &cells), cells));
+                });
+            }
+            let mut report = Report::new();
+            let status = (this.function)(
+                this.context,
+                data.cast(),
+                dimensions,
+                strides,
+                &mut report,
+            );
+            for (ledger, cells) in books {
+                ledger.close(&cells);
+            }
+            Failure::check(status, &report)
+        }))
+    }
+}
+
+/// The cells of one operand of a generalised loop: a start and (length, stride) a dimension, the
+/// outer loop first.
+struct Grid {
+    start: *mut u8,
+    dimensions: Vec<(usize, isize)>,
+}
+
+impl Grid {
+    /// # Safety
+    /// The arguments are those of a loop call of `this`.
+    unsafe fn new(
+        this: &LoopData,
+        index: usize,
+        data: *const *mut c_char,
+        lengths: *const isize,
+        strides: *const isize,
+    ) -> Grid {
+        let core = this.core.as_deref().unwrap_or_default();
+        // Core strides follow the outer ones, operand by operand.
+        let before: usize =
+            this.operands.len() + core[..index].iter().map(Vec::len).sum::<usize>();
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut dimensions = vec![(*lengths as usize, *strides.add(index))];
+            for (position, &dimension) in core[index].iter().enumerate() {
+                dimensions.push((
+                    *lengths.add(1 + dimension) as usize,
+                    *strides.add(before + position),
+                ));
+            }
+            Grid { start: (*data.add(index)).cast(), dimensions }
+        }
+    }
+
+    /// All bytes from the first to the last cell, as a run without gaps; `None` without a cell.
+    fn hull(&self, size: usize, write: bool) -> Option<Run> {
+        if self.dimensions.iter().any(|&(length, _)| length == 0) {
+            return None;
+        }
+        let (mut low, mut high) = (0isize, 0isize);
+        for &(length, stride) in &self.dimensions {
+            let reach = stride * (length as isize - 1);
+            low += reach.min(0);
+            high += reach.max(0);
+        }
+        Some(Run {
+            data: self.start.wrapping_offset(low),
+            stride: size as isize,
+            count: (high - low) as usize / size + 1,
+            write,
+        })
+    }
+
+    /// The cells as runs of at most [`BLOCK`], along the last dimension.
+    fn rows(&self, mut body: impl FnMut(Run)) {
+        let Some((&(length, stride), outer)) = self.dimensions.split_last() else { return };
+        let row_count: usize = outer.iter().map(|&(length, _)| length).product();
+        for row in 0..row_count {
+            let mut rest = row;
+            let mut data = self.start;
+            for &(length, stride) in outer.iter().rev() {
+                data = data.wrapping_offset(stride * (rest % length) as isize);
+                rest /= length;
+            }
+            let run = Run::write(data, stride, length);
+            let mut start = 0;
+            while start < length {
+                let count = (length - start).min(BLOCK);
+                body(run.part(start, count));
+                start += count;
+            }
+        }
+    }
+}
+
+/// The core dimensions of each operand, as indices into a ufunc's own list: `None` without a
+/// signature. `(n?,k),(k,m?)->(n?,m?)` gives `[[0, 1], [1, 2], [0, 2]]`.
+pub(super) fn core_dimensions(signature: Option<&str>) -> Option<Vec<Vec<usize>>> {
+    let signature = signature?;
+    let mut names: Vec<&str> = Vec::new();
+    let mut operands = Vec::new();
+    for operand in signature.split("->").flat_map(|side| side.split("),")) {
+        let inside = operand.trim().trim_matches(|bracket| bracket == '(' || bracket == ')');
+        let mut dimensions = Vec::new();
+        for name in inside.split(',').map(|name| name.trim().trim_end_matches('?')) {
+            if name.is_empty() {
+                continue;
+            }
+            let index = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            });
+            dimensions.push(index);
+        }
+        operands.push(dimensions);
+    }
+    Some(operands)
+}
+
+/// Writes the identity of the ufunc into a zeroed cell: 1, or 0 where there is none.
+unsafe extern "C" fn get_reduction_initial(
+    context: *mut PyArrayMethod_Context,
+    _is_empty: u8,
+    initial: *mut c_void,
+) -> c_int {
+    // SAFETY: NumPy passes its context and one zeroed cell of the first operand's dtype.
+    unsafe {
+        let descr = *(*context).descriptors;
+        let Some(dtype) = DType::try_of_descr(descr) else { return 0 };
+        let ufunc = (*context).caller as usize;
+        let Some(identity) = dtype.operations().identities.get(&ufunc) else { return 0 };
+        let element = dtype.element();
+        let run = Run::write(initial.cast(), element.size() as isize, 1);
+        let mut report = Report::new();
+        let status = access::with_ledger(element, None, run, || {
+            (identity.construct)(identity.context, run.data, run.stride, 1, &mut report)
+        });
+        match Failure::check(status, &report) {
+            Ok(()) => 1,
+            Err(failure) => {
+                super::errors::raise(&failure);
+                -1
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::core_dimensions;
+
+    #[test]
+    fn signatures_give_each_operand_its_dimensions() {
+        let parsed = |signature| core_dimensions(Some(signature));
+        assert_eq!(
+            parsed("(n?,k),(k,m?)->(n?,m?)"),
+            Some(vec![vec![0, 1], vec![1, 2], vec![0, 2]])
+        );
+        assert_eq!(parsed("(n),(n)->()"), Some(vec![vec![0], vec![0], vec![]]));
+        assert_eq!(parsed("(m,n),(n)->(m)"), Some(vec![vec![0, 1], vec![1], vec![0]]));
+        assert_eq!(core_dimensions(None), None);
+    }
+}
