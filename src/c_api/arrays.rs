@@ -1,0 +1,221 @@
+//! New arrays for clients: default-filled, or over memory that they own.
+
+use super::{boundary, dtype_of};
+use crate::{
+    abi::{self, Element},
+    numpy_abi::{self, NumpyApi, flags::*},
+    owner_map::adopted,
+};
+use pyo3::{
+    exceptions::{PyOverflowError, PyValueError},
+    ffi,
+    prelude::*,
+};
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+};
+
+/// The running NumPy.
+pub(super) fn numpy() -> PyResult<&'static NumpyApi> {
+    numpy_abi::get().ok_or_else(|| PyValueError::new_err("denizen._runtime is not imported"))
+}
+
+/// A shape that a client passed, checked.
+///
+/// # Safety
+/// `shape` points to `count` lengths.
+unsafe fn checked_shape<'a>(
+    shape: *const isize,
+    count: usize,
+    cell: usize,
+) -> PyResult<&'a [isize]> {
+    if count > abi::MAX_DIMENSIONS {
+        return Err(PyValueError::new_err(format!(
+            "{count} dimensions are more than the {} that an array can have",
+            abi::MAX_DIMENSIONS
+        )));
+    }
+    if count == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: the caller's promise.
+    let shape = unsafe { std::slice::from_raw_parts(shape, count) };
+    if let Some(length) = shape.iter().find(|length| **length < 0) {
+        return Err(PyValueError::new_err(format!("negative length {length} in a shape")));
+    }
+    let bytes = shape
+        .iter()
+        .filter(|length| **length != 0)
+        .try_fold(cell, |bytes, length| bytes.checked_mul(length.unsigned_abs()));
+    match bytes.filter(|bytes| isize::try_from(*bytes).is_ok()) {
+        Some(_) => Ok(shape),
+        None => Err(PyOverflowError::new_err(format!(
+            "an array of shape {shape:?} and {cell}-byte cells is larger than memory can be"
+        ))),
+    }
+}
+
+pub(super) unsafe extern "C" fn empty(
+    element: *const Element,
+    dimension_count: usize,
+    shape: *const isize,
+) -> *mut abi::PyObject {
+    boundary(ptr::null_mut(), |py| {
+        let dtype = dtype_of(element)?;
+        // SAFETY: the client's shape by contract.
+        let shape = unsafe { checked_shape(shape, dimension_count, dtype.element().size())? };
+        // SAFETY: GIL held; the reference to the descriptor goes with the call.
+        let array = unsafe {
+            numpy()?.empty(
+                dimension_count as c_int,
+                shape.as_ptr(),
+                dtype.new_descr_reference(),
+                0,
+            )
+        };
+        if array.is_null() { Err(PyErr::fetch(py)) } else { Ok(array.cast()) }
+    })
+}
+
+/// An owner whose release function runs when the last view is gone.
+struct Owner {
+    owner: *mut c_void,
+    release: Option<unsafe extern "C" fn(*mut c_void)>,
+    range: Option<adopted::Range>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        // The range leaves the map before its owner dies.
+        self.range = None;
+        if let Some(release) = self.release {
+            // SAFETY: the client's function, once.
+            unsafe { release(self.owner) };
+        }
+    }
+}
+
+const OWNER_NAME: &std::ffi::CStr = c"denizen.owner";
+
+unsafe extern "C" fn drop_owner(capsule: *mut ffi::PyObject) {
+    // SAFETY: the capsule holds the box that `adopt` put into it.
+    unsafe {
+        let owner = ffi::PyCapsule_GetPointer(capsule, OWNER_NAME.as_ptr());
+        if !owner.is_null() {
+            drop(Box::from_raw(owner.cast::<Owner>()));
+        }
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the interface's signature")]
+pub(super) unsafe extern "C" fn adopt(
+    element: *const Element,
+    data: *mut u8,
+    dimension_count: usize,
+    shape: *const isize,
+    strides: *const isize,
+    owner: *mut c_void,
+    release: Option<unsafe extern "C" fn(owner: *mut c_void)>,
+    flags: u32,
+) -> *mut abi::PyObject {
+    // Whatever happens, the owner is released once.
+    let mut owner = Owner { owner, release, range: None };
+    boundary(ptr::null_mut(), move |py| {
+        let dtype = dtype_of(element)?;
+        let kind = dtype.element();
+        if kind.vtable().storage != abi::STORAGE_INLINE {
+            return Err(PyValueError::new_err(format!(
+                "{} is not stored inline (its zero bytes are not promised to be vacant or the \
+                 default), so its objects cannot be adopted where they are; move them into a new \
+                 array instead",
+                kind.name()
+            )));
+        }
+        // SAFETY: the client's shape by contract.
+        let shape = unsafe { checked_shape(shape, dimension_count, kind.size())? };
+        let strides = if strides.is_null() || dimension_count == 0 {
+            None
+        } else {
+            // SAFETY: as many strides as lengths by contract.
+            Some(unsafe { std::slice::from_raw_parts(strides, dimension_count) })
+        };
+        let misaligned = (data as usize) % kind.align() != 0
+            || strides.is_some_and(|strides| {
+                strides.iter().any(|stride| stride.unsigned_abs() % kind.align() != 0)
+            });
+        if misaligned {
+            return Err(PyValueError::new_err(format!(
+                "the memory to adopt is not aligned to the {} bytes that {} needs",
+                kind.align(),
+                kind.name()
+            )));
+        }
+        let is_empty = shape.contains(&0);
+        let (low, high) = extent(shape, strides, kind.size());
+        if !is_empty {
+            let start = data.wrapping_offset(low);
+            owner.range = Some(
+                adopted::Range::insert(start, (high - low) as usize)
+                    .map_err(|error| PyValueError::new_err(error.to_string()))?,
+            );
+        }
+        let writeable = if flags & abi::ADOPT_READ_ONLY == 0 { NPY_ARRAY_WRITEABLE } else { 0 };
+        // NumPy would allocate for a NULL pointer; an empty vector may well have a dangling one.
+        let data = if data.is_null() { ptr::dangling_mut() } else { data };
+        let numpy = numpy()?;
+        let boxed = Box::into_raw(Box::new(owner));
+        // SAFETY: GIL held. The capsule owns the box; the array owns the capsule. NumPy takes the
+        // references to the descriptor and, also when it fails, to the capsule.
+        unsafe {
+            let capsule =
+                ffi::PyCapsule_New(boxed.cast(), OWNER_NAME.as_ptr(), Some(drop_owner));
+            if capsule.is_null() {
+                drop(Box::from_raw(boxed));
+                return Err(PyErr::fetch(py));
+            }
+            let array = numpy.new_from_descr(
+                numpy.array_type(),
+                dtype.new_descr_reference(),
+                dimension_count as c_int,
+                shape.as_ptr(),
+                strides.map_or(ptr::null(), <[isize]>::as_ptr),
+                data.cast(),
+                writeable,
+                ptr::null_mut(),
+            );
+            if array.is_null() {
+                ffi::Py_DECREF(capsule);
+                return Err(PyErr::fetch(py));
+            }
+            if numpy.set_base_object(array, capsule) < 0 {
+                ffi::Py_DECREF(array);
+                return Err(PyErr::fetch(py));
+            }
+            Ok(array.cast())
+        }
+    })
+}
+
+/// First and one past the last byte of an array's cells, from its first cell.
+pub(super) fn extent(
+    shape: &[isize],
+    strides: Option<&[isize]>,
+    size: usize,
+) -> (isize, isize) {
+    let Some(strides) = strides else {
+        return (0, shape.iter().product::<isize>() * size as isize);
+    };
+    let (mut low, mut high) = (0, size as isize);
+    for (length, stride) in shape.iter().zip(strides) {
+        let reach = stride * (length - 1).max(0);
+        low += reach.min(0);
+        high += reach.max(0);
+    }
+    (low, high)
+}
+
+/// Whether an address lies in memory that a client's owner lends.
+pub fn is_adopted(address: *const u8) -> bool {
+    adopted::contains(address)
+}

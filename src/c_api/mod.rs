@@ -1,0 +1,191 @@
+//! The function table that clients import: `denizen._runtime._C_API`.
+//!
+//! Every function is called with the GIL (but `segment_of`), stops errors and panics at its edge
+//! as Python exceptions, and finds types by their handle, which is the address of the element
+//! type.
+
+mod arrays;
+mod views;
+
+use crate::{
+    abi::{self, Api, Element, ElementSpec, Report, Stats, Status},
+    dtype::{DType, errors, register},
+    erased::Failure,
+    segment::Segment,
+};
+use pyo3::{
+    exceptions::{PyLookupError, PyRuntimeError, PyTypeError, PyValueError},
+    ffi,
+    prelude::*,
+};
+use std::{
+    ffi::{CStr, c_char, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr,
+};
+
+pub use arrays::is_adopted;
+
+/// The table. Members are only ever appended.
+static API: ApiTable = ApiTable(Api {
+    struct_size: size_of::<Api>(),
+    abi_version: abi::ABI_VERSION,
+    reserved: 0,
+    runtime_version: concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast(),
+    register_element,
+    find_element,
+    dtype,
+    empty: arrays::empty,
+    adopt: arrays::adopt,
+    view: views::view,
+    release_view: views::release_view,
+    stats,
+    segment_of,
+    raise,
+});
+
+struct ApiTable(Api);
+// SAFETY: constant data and functions.
+unsafe impl Sync for ApiTable {}
+
+/// The capsule around the table.
+///
+/// # Errors
+/// There is no memory for it.
+pub fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the table is static; the name too.
+    let capsule = unsafe {
+        ffi::PyCapsule_New(
+            (&raw const API.0).cast_mut().cast(),
+            abi::CAPSULE_NAME.as_ptr(),
+            None,
+        )
+    };
+    // SAFETY: a new reference, or NULL with an exception.
+    unsafe { Bound::from_owned_ptr_or_err(py, capsule) }
+}
+
+/// The address of an element type, as clients know it.
+pub(crate) fn handle(dtype: &'static DType) -> *const Element {
+    ptr::from_ref(dtype.element()).cast()
+}
+
+/// Runs a function of the table: an error or a panic becomes a Python exception and `failed`.
+fn boundary<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+    // SAFETY: the table's functions are called with the GIL.
+    let py = unsafe { Python::assume_attached() };
+    let outcome = catch_unwind(AssertUnwindSafe(|| body(py)));
+    match outcome {
+        Ok(Ok(value)) => value,
+        Ok(Err(error)) => {
+            error.restore(py);
+            failed
+        }
+        Err(_) => {
+            errors::set(abi::ERROR_RUNTIME, "denizen's runtime panicked; please report it");
+            failed
+        }
+    }
+}
+
+/// The DType of a handle.
+fn dtype_of(element: *const Element) -> PyResult<&'static DType> {
+    register::dtype_of(element)
+        .ok_or_else(|| PyRuntimeError::new_err("not a handle of a registered element type"))
+}
+
+/// A failure as an exception.
+fn exception(py: Python<'_>, failure: &Failure) -> PyErr {
+    errors::raise(failure);
+    PyErr::fetch(py)
+}
+
+unsafe extern "C" fn register_element(
+    spec: *const ElementSpec,
+    module: *mut abi::PyObject,
+    element: *mut *const Element,
+) -> Status {
+    boundary(abi::RAISED, |py| {
+        // SAFETY: a borrowed module by contract.
+        let module = unsafe { Bound::from_borrowed_ptr_or_opt(py, module.cast()) };
+        let Some(Ok(module)) = module.map(Bound::cast_into::<PyModule>) else {
+            return Err(PyTypeError::new_err("element types are registered with a module"));
+        };
+        // SAFETY: the client's spec by contract.
+        let dtype = unsafe { register::register(&module, spec)? };
+        if !element.is_null() {
+            // SAFETY: the client's place for the handle.
+            unsafe { *element = handle(dtype) };
+        }
+        Ok(abi::OK)
+    })
+}
+
+unsafe extern "C" fn find_element(
+    name: *const c_char,
+    size: usize,
+    align: usize,
+    language_name: *const c_char,
+) -> *const Element {
+    boundary(ptr::null(), |_| {
+        if name.is_null() {
+            return Err(PyValueError::new_err("the name of an element type is NULL"));
+        }
+        // SAFETY: NUL-terminated by contract.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        let dtype = register::dtype_named(&name).ok_or_else(|| {
+            PyLookupError::new_err(format!(
+                "no element type {name} is registered; import the module that registers it first"
+            ))
+        })?;
+        let element = dtype.element();
+        if (size, align) != (element.size(), element.align()) {
+            return Err(PyTypeError::new_err(format!(
+                "{name} was registered with cells of {} bytes aligned to {}, not {size} aligned \
+                 to {align}: the two modules were built from different definitions",
+                element.size(),
+                element.align()
+            )));
+        }
+        if let (false, Some(known)) = (language_name.is_null(), element.language_name()) {
+            // SAFETY: NUL-terminated by contract.
+            let wanted = unsafe { CStr::from_ptr(language_name) }.to_string_lossy();
+            if wanted != known {
+                return Err(PyTypeError::new_err(format!(
+                    "{name} was registered as the type {known}, not {wanted}"
+                )));
+            }
+        }
+        Ok(handle(dtype))
+    })
+}
+
+unsafe extern "C" fn dtype(element: *const Element) -> *mut abi::PyObject {
+    boundary(ptr::null_mut(), |_| Ok(dtype_of(element)?.new_descr_reference().cast()))
+}
+
+unsafe extern "C" fn stats(element: *const Element, stats: *mut Stats) -> Status {
+    boundary(abi::RAISED, |_| {
+        let read = dtype_of(element)?.element().counters().read();
+        // SAFETY: the client's struct, of which it says how many bytes there are.
+        unsafe {
+            let size = (*stats).struct_size.min(size_of::<Stats>());
+            stats.cast::<u8>().copy_from_nonoverlapping((&raw const read).cast(), size);
+            (*stats).struct_size = size;
+        }
+        Ok(abi::OK)
+    })
+}
+
+unsafe extern "C" fn segment_of(pointer: *const c_void) -> *mut c_void {
+    Segment::find(pointer.cast())
+        .map_or(ptr::null_mut(), |segment| segment.cells().as_ptr().cast())
+}
+
+unsafe extern "C" fn raise(report: *const Report) {
+    boundary((), |py| {
+        // SAFETY: a report by contract.
+        let report = unsafe { &*report };
+        Err(exception(py, &Failure::new(report.kind, report.text())))
+    });
+}

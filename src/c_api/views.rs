@@ -1,0 +1,264 @@
+//! Cells lent to clients.
+//!
+//! A view never waits: where somebody works on the cells, it is refused. Vacant cells are filled
+//! with the default value first, so that client code meets objects only.
+
+use super::{arrays, boundary, dtype_of, exception, handle};
+use crate::{
+    abi::{self, Element, Status, View, ViewFlags},
+    dtype::{
+        DType,
+        access::{self, BLOCK, Run},
+    },
+    erased::{ElementType, Failure, rules},
+    lock::{Borrow, RawBorrow},
+    numpy_abi::Array,
+    segment::Segment,
+};
+use pyo3::{
+    exceptions::{PyTypeError, PyValueError},
+    ffi,
+    prelude::*,
+};
+use std::ptr;
+
+/// What a view has to give back.
+struct Token {
+    segment: Segment,
+    borrow: RawBorrow,
+}
+
+pub(super) unsafe extern "C" fn view(
+    array: *mut abi::PyObject,
+    element: *const Element,
+    flags: ViewFlags,
+    view: *mut View,
+) -> Status {
+    boundary(abi::RAISED, |py| {
+        let dtype = dtype_of(element)?;
+        // SAFETY: a borrowed object by contract.
+        let object: Bound<'_, PyAny> =
+            unsafe { Bound::from_borrowed_ptr_or_err(py, array.cast())? };
+        let numpy = arrays::numpy()?;
+        let array = Array::of(numpy, &object).ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "expected an array of {}, got {}",
+                dtype.element().name(),
+                object.get_type()
+            ))
+        })?;
+        // SAFETY: the descriptor of a living array.
+        let actual = unsafe { DType::try_of_descr(array.descr()) };
+        if !actual.is_some_and(|actual| ptr::eq(actual, dtype)) {
+            return Err(PyTypeError::new_err(format!(
+                "expected an array of {}, got an array of {}",
+                dtype.element().name(),
+                object.getattr("dtype")?.str()?
+            )));
+        }
+        let write = flags & abi::VIEW_WRITE != 0;
+        if write && !array.is_writeable() {
+            return Err(PyValueError::new_err("the array is read-only, and the view would write"));
+        }
+        let (shape, strides) = (array.shape(), array.strides());
+        let cells = Grid { data: array.data(), shape: &shape, strides: &strides };
+        if !cells.is_aligned(dtype.element().align()) {
+            return Err(PyValueError::new_err(format!(
+                "the array is not aligned to the {} bytes that {} needs; copy it first",
+                dtype.element().align(),
+                dtype.element().name()
+            )));
+        }
+        // SAFETY: the cells of a living array of the type; GIL held.
+        let token = unsafe { lend(dtype.element(), &cells, flags) }
+            .map_err(|failure| exception(py, &failure))?;
+        // SAFETY: the client's struct of at least the size that it says.
+        unsafe {
+            if (*view).struct_size < size_of::<View>() {
+                drop_token(token);
+                return Err(PyValueError::new_err(format!(
+                    "the client's view has {} bytes, this runtime needs {}",
+                    (*view).struct_size,
+                    size_of::<View>()
+                )));
+            }
+            (*view).data = cells.data;
+            (*view).dimension_count = shape.len();
+            (*view).shape[..shape.len()].copy_from_slice(&shape);
+            (*view).strides[..strides.len()].copy_from_slice(&strides);
+            (*view).element = handle(dtype);
+            (*view).array = object.into_ptr().cast();
+            (*view).token = token.cast();
+        }
+        Ok(abi::OK)
+    })
+}
+
+pub(super) unsafe extern "C" fn release_view(view: *mut View) {
+    boundary((), |_| {
+        // SAFETY: a view that `view` filled, or one that was released before.
+        unsafe {
+            let token = std::mem::replace(&mut (*view).token, ptr::null_mut());
+            drop_token(token.cast());
+            let array = std::mem::replace(&mut (*view).array, ptr::null_mut());
+            ffi::Py_XDECREF(array.cast());
+        }
+        Ok(())
+    });
+}
+
+/// # Safety
+/// NULL or a token that [`lend`] made, once.
+unsafe fn drop_token(token: *mut Token) {
+    if token.is_null() {
+        return;
+    }
+    // SAFETY: the caller's promise; the array, which the view keeps, keeps the segment.
+    unsafe {
+        let token = Box::from_raw(token);
+        drop(Borrow::from_raw(token.segment.lock(), token.borrow));
+    }
+}
+
+/// Fills vacant cells and borrows the segment, where there is one.
+///
+/// # Safety
+/// The cells are those of a living array of the type; GIL held.
+unsafe fn lend(
+    element: &'static ElementType,
+    cells: &Grid<'_>,
+    flags: ViewFlags,
+) -> Result<*mut Token, Failure> {
+    if cells.is_empty() {
+        return Ok(ptr::null_mut());
+    }
+    if flags & abi::VIEW_REFUSE_VACANT == 0 && !element.zero_is_default() {
+        // SAFETY: the caller's promise.
+        unsafe { cells.materialise(element) }?;
+    }
+    let Some(segment) = access::segment_of(cells.data, element) else {
+        // SAFETY: the caller's promise.
+        unsafe { cells.refuse_vacant(element) }?;
+        return Ok(ptr::null_mut());
+    };
+    let (low, high) = cells.extent(element.size());
+    let first = (cells.data as isize + low) as usize - segment.cells().as_ptr() as usize;
+    let borrow = segment
+        .lock()
+        .try_borrow(first..first + (high - low) as usize, flags & abi::VIEW_WRITE != 0)
+        .map_err(|error| Failure::new(abi::ERROR_BORROW, error.to_string()))?;
+    // Between the filling and the borrow another thread may have emptied a cell.
+    // SAFETY: the caller's promise, and the cells are borrowed now.
+    unsafe { cells.refuse_vacant(element) }?;
+    Ok(Box::into_raw(Box::new(Token { segment, borrow: borrow.into_raw() })))
+}
+
+/// The cells of an array.
+struct Grid<'a> {
+    data: *mut u8,
+    shape: &'a [isize],
+    strides: &'a [isize],
+}
+
+impl Grid<'_> {
+    fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    fn is_aligned(&self, align: usize) -> bool {
+        let strides = self.shape.iter().zip(self.strides);
+        self.is_empty()
+            || (self.data as usize).is_multiple_of(align)
+                && strides
+                    .filter(|(length, _)| **length > 1)
+                    .all(|(_, stride)| stride.unsigned_abs().is_multiple_of(align))
+    }
+
+    fn extent(&self, size: usize) -> (isize, isize) {
+        arrays::extent(self.shape, Some(self.strides), size)
+    }
+
+    /// The cells as runs of at most [`BLOCK`] along the last dimension, with the flat index of
+    /// each run's first cell.
+    fn runs(
+        &self,
+        element: &ElementType,
+        mut body: impl FnMut(usize, Run) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let size = element.size() as isize;
+        let (outer_shape, length, stride) = match (self.shape.split_last(), self.strides.last()) {
+            (Some((length, outer)), Some(stride)) => (outer, *length as usize, *stride),
+            _ => (self.shape, 1, size),
+        };
+        let rows: isize = outer_shape.iter().product();
+        for row in 0..rows {
+            let mut rest = row;
+            let mut data = self.data;
+            for (length, stride) in outer_shape.iter().zip(self.strides).rev() {
+                data = data.wrapping_offset(stride * (rest % length));
+                rest /= length;
+            }
+            let run = Run::write(data, stride, length);
+            let mut start = 0;
+            while start < length {
+                let count = (length - start).min(BLOCK);
+                body(row as usize * length + start, run.part(start, count))?;
+                start += count;
+            }
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The cells are those of a living array of the type; GIL held.
+    unsafe fn materialise(&self, element: &'static ElementType) -> Result<(), Failure> {
+        self.runs(element, |index, run| {
+            access::with_segments(element, [run], |[segment]| {
+                // SAFETY: cells of the type, locked or under the GIL.
+                unsafe {
+                    access::with_ledger(element, segment, run, || {
+                        rules::materialise(element, access::cells_of(run))
+                    })
+                }
+            })
+            .map_err(|failure| self.name_cell(failure, index))
+        })
+    }
+
+    /// # Safety
+    /// The cells are those of a living array of the type, and nobody writes to them.
+    unsafe fn refuse_vacant(&self, element: &'static ElementType) -> Result<(), Failure> {
+        if element.zero_is_default() {
+            return Ok(());
+        }
+        self.runs(element, |index, run| {
+            // SAFETY: the caller's promise.
+            let cells = unsafe { access::cells_of(run) };
+            for cell in 0..cells.len() {
+                // SAFETY: a cell of the run.
+                if !unsafe { element.vacancy().is_live(cells.address(cell)) } {
+                    return Err(self.name_cell(
+                        Failure::new(
+                            abi::ERROR_VACANT,
+                            format!("a cell of this array of {} is vacant", element.name()),
+                        ),
+                        index + cell,
+                    ));
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Adds the index of the cell that a failure is about.
+    fn name_cell(&self, mut failure: Failure, first: usize) -> Failure {
+        let mut rest = first + failure.done;
+        let mut index = vec![0; self.shape.len()];
+        for (place, length) in index.iter_mut().zip(self.shape).rev() {
+            *place = rest % (*length as usize).max(1);
+            rest /= (*length as usize).max(1);
+        }
+        failure.message = format!("{} (index {index:?})", failure.message);
+        failure
+    }
+}

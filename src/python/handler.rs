@@ -1,0 +1,99 @@
+//! Our NEP 49 handler as a capsule: installed for single allocations by arming, for a block of
+//! code by handler mode.
+
+use crate::{
+    dtype::{arming, errors},
+    handler as functions, lock,
+    numpy_abi::{self, Array, MEM_HANDLER, PyDataMem_Handler, PyDataMemAllocator},
+};
+use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
+use std::{ffi::c_char, ptr};
+
+/// The handler's name, as `handler_name` gives it.
+const NAME: &str = "denizen";
+
+struct Handler(PyDataMem_Handler);
+// SAFETY: constant data and functions.
+unsafe impl Sync for Handler {}
+
+static HANDLER: Handler = Handler(PyDataMem_Handler {
+    name: {
+        let mut name = [0 as c_char; 127];
+        let mut index = 0;
+        while index < NAME.len() {
+            name[index] = NAME.as_bytes()[index] as c_char;
+            index += 1;
+        }
+        name
+    },
+    version: 1,
+    allocator: PyDataMemAllocator {
+        ctx: ptr::null_mut(),
+        malloc: Some(functions::malloc),
+        calloc: Some(functions::calloc),
+        realloc: Some(functions::realloc),
+        free: Some(functions::free),
+    },
+});
+
+/// Prepares the capsule, the hooks of the core, and arming. Installs no handler.
+pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // SAFETY: the handler is static.
+    let capsule = unsafe {
+        let capsule = ffi::PyCapsule_New(
+            (&raw const HANDLER.0).cast_mut().cast(),
+            MEM_HANDLER.as_ptr(),
+            None,
+        );
+        Bound::from_owned_ptr_or_err(py, capsule)?
+    };
+    module.add("_mem_handler", &capsule)?;
+    functions::set_unraisable_hook(errors::write_unraisable);
+    lock::set_wait_hook(wait_without_gil);
+    arming::set_capsule(capsule.into_ptr());
+    arming::set_enabled(true);
+    Ok(())
+}
+
+/// Waits for a lock; a thread that holds the GIL lets it go meanwhile, because the holder of the
+/// lock may need it to get on.
+fn wait_without_gil(wait: &mut dyn FnMut()) {
+    // SAFETY: asking is always allowed; the thread state is saved and restored in pairs.
+    unsafe {
+        if ffi::PyGILState_Check() == 0 {
+            wait();
+            return;
+        }
+        let state = ffi::PyEval_SaveThread();
+        wait();
+        ffi::PyEval_RestoreThread(state);
+    }
+}
+
+/// Name of the memory handler of an array, or of the current context without one; `None` where
+/// the array does not own its data.
+#[pyfunction]
+#[pyo3(signature = (a = None, /))]
+pub fn handler_name(py: Python<'_>, a: Option<&Bound<'_, PyAny>>) -> PyResult<Option<String>> {
+    let numpy = numpy_abi::import(py)?;
+    let handler = match a {
+        Some(object) => {
+            let array = Array::of(numpy, object).ok_or_else(|| {
+                PyTypeError::new_err(format!("expected an array, got {}", object.get_type()))
+            })?;
+            array.handler()
+        }
+        None => {
+            // SAFETY: GIL held; a new reference or NULL with an exception.
+            let capsule =
+                unsafe { Bound::from_owned_ptr_or_err(py, numpy.get_handler())? };
+            // SAFETY: the capsule is alive.
+            unsafe { numpy_abi::handler_in(capsule.as_ptr()) }
+        }
+    };
+    Ok(handler.map(|handler| {
+        let bytes: Vec<u8> =
+            handler.name.iter().take_while(|c| **c != 0).map(|c| *c as u8).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }))
+}

@@ -1,0 +1,122 @@
+//! The extension module `denizen._runtime`.
+
+mod handler;
+mod inspect;
+
+use crate::{
+    c_api,
+    dtype::{self, errors, register},
+    numpy_abi,
+};
+use pyo3::{
+    create_exception,
+    exceptions::{PyImportError, PyKeyError, PyRuntimeError, PyValueError},
+    prelude::*,
+    types::PyDict,
+};
+
+create_exception!(
+    denizen,
+    VacantError,
+    PyValueError,
+    "A cell without an object was read, and its type has no default value."
+);
+create_exception!(
+    denizen,
+    BorrowError,
+    PyRuntimeError,
+    "The cells are lent to somebody else: a view in client code, or an operation at work."
+);
+
+/// The runtime of denizen. Use it through the package `denizen`.
+#[pymodule]
+mod _runtime {
+    #[pymodule_export]
+    use super::{
+        BorrowError, VacantError, dtype_of, handler::handler_name, inspect::inspect_raw,
+        inspect::owner, numpy_layout, scalar_from_bytes, stats, types,
+    };
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        super::init(module)
+    }
+}
+
+fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    numpy_abi::import(py)?;
+    let _ = errors::VACANT_ERROR.set(py, py.get_type::<VacantError>().into_any().unbind());
+    let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());
+    handler::install(py, module)?;
+    module.add("_C_API", c_api::capsule(py)?)?;
+    Ok(())
+}
+
+/// Names of the registered element types, in the order of registration.
+#[pyfunction]
+fn types() -> Vec<&'static str> {
+    register::all().iter().map(|dtype| dtype.element().name()).collect()
+}
+
+/// Counters of each registered element type.
+#[pyfunction]
+fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    let all = PyDict::new(py);
+    for dtype in register::all() {
+        let read = dtype.element().counters().read();
+        let counters = PyDict::new(py);
+        counters.set_item("live", read.live)?;
+        counters.set_item("constructed", read.constructed)?;
+        counters.set_item("destroyed", read.destroyed)?;
+        counters.set_item("relocated", read.relocated)?;
+        counters.set_item("foreign", read.foreign)?;
+        counters.set_item("reconciled", read.reconciled)?;
+        all.set_item(dtype.element().name(), counters)?;
+    }
+    Ok(all)
+}
+
+/// The DType of a type's full name; imports the module that registers it where needed.
+fn dtype_by_name(py: Python<'_>, name: &str) -> PyResult<&'static dtype::DType> {
+    if let Some(dtype) = register::dtype_named(name) {
+        return Ok(dtype);
+    }
+    let module = name.rsplit_once('.').map_or(name, |(module, _)| module);
+    py.import(module).map_err(|cause| {
+        let error = PyImportError::new_err(format!(
+            "the element type {name} comes from the module {module}, which cannot be imported"
+        ));
+        error.set_cause(py, Some(cause));
+        error
+    })?;
+    register::dtype_named(name).ok_or_else(|| {
+        PyKeyError::new_err(format!("the module {module} registers no element type {name}"))
+    })
+}
+
+/// The dtype of a type's full name, for pickle.
+#[pyfunction]
+#[pyo3(name = "_dtype_of")]
+fn dtype_of(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
+    let descr = dtype_by_name(py, name)?.new_descr_reference();
+    // SAFETY: a new reference.
+    Ok(unsafe { Bound::from_owned_ptr_or_err(py, descr.cast())? }.unbind())
+}
+
+/// A scalar from the bytes of its type's codec, for pickle.
+#[pyfunction]
+#[pyo3(name = "_scalar_from_bytes")]
+fn scalar_from_bytes(py: Python<'_>, name: &str, bytes: &[u8]) -> PyResult<Py<PyAny>> {
+    let dtype = dtype_by_name(py, name)?;
+    dtype::scalar::scalar_from_bytes(py, dtype, bytes)
+}
+
+/// Sizes, offsets, constants and table indices of the NumPy bindings, for their test.
+#[pyfunction]
+#[pyo3(name = "_numpy_layout")]
+fn numpy_layout() -> Vec<(&'static str, usize)> {
+    numpy_abi::layout()
+}
