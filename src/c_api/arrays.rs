@@ -4,7 +4,7 @@ use super::{boundary, dtype_of};
 use crate::{
     abi::{self, Element},
     numpy_abi::{self, NumpyApi, flags::*},
-    owner_map::adopted,
+    owner_map::{self, Owner as MemoryOwner},
 };
 use pyo3::{
     exceptions::{PyOverflowError, PyValueError},
@@ -13,7 +13,7 @@ use pyo3::{
 };
 use std::{
     ffi::{c_int, c_void},
-    ptr,
+    ptr::{self, NonNull},
 };
 
 /// The running NumPy.
@@ -82,13 +82,16 @@ pub(super) unsafe extern "C" fn empty(
 struct Owner {
     owner: *mut c_void,
     release: Option<unsafe extern "C" fn(*mut c_void)>,
-    range: Option<adopted::Range>,
+    /// Where the range starts that the owner map knows.
+    lent: Option<usize>,
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
         // The range leaves the map before its owner dies.
-        self.range = None;
+        if let Some(start) = self.lent.take() {
+            owner_map::disown(start);
+        }
         if let Some(release) = self.release {
             // SAFETY: the client's function, once.
             unsafe { release(self.owner) };
@@ -120,7 +123,7 @@ pub(super) unsafe extern "C" fn adopt(
     flags: u32,
 ) -> *mut abi::PyObject {
     // Whatever happens, the owner is released once.
-    let mut owner = Owner { owner, release, range: None };
+    let mut owner = Owner { owner, release, lent: None };
     boundary(ptr::null_mut(), move |py| {
         let dtype = dtype_of(element)?;
         let kind = dtype.element();
@@ -154,11 +157,10 @@ pub(super) unsafe extern "C" fn adopt(
         let is_empty = shape.contains(&0);
         let (low, high) = extent(shape, strides, kind.size());
         if !is_empty {
-            let start = data.wrapping_offset(low);
-            owner.range = Some(
-                adopted::Range::insert(start, (high - low) as usize)
-                    .map_err(|error| PyValueError::new_err(error.to_string()))?,
-            );
+            let start = data.wrapping_offset(low).addr();
+            owner_map::adopt(start..start + (high - low) as usize, NonNull::from(kind).cast())
+                .map_err(|error| PyValueError::new_err(error.to_string()))?;
+            owner.lent = Some(start);
         }
         let writeable = if flags & abi::ADOPT_READ_ONLY == 0 { NPY_ARRAY_WRITEABLE } else { 0 };
         // NumPy would allocate for a NULL pointer; an empty vector may well have a dangling one.
@@ -217,5 +219,5 @@ pub(super) fn extent(
 
 /// Whether an address lies in memory that a client's owner lends.
 pub fn is_adopted(address: *const u8) -> bool {
-    adopted::contains(address)
+    matches!(owner_map::find(address), MemoryOwner::Adopted(_))
 }

@@ -82,13 +82,14 @@ pub(super) unsafe extern "C" fn view(
                     size_of::<View>()
                 )));
             }
-            (*view).data = cells.data;
-            (*view).dimension_count = shape.len();
-            (*view).shape[..shape.len()].copy_from_slice(&shape);
-            (*view).strides[..strides.len()].copy_from_slice(&strides);
-            (*view).element = handle(dtype);
-            (*view).array = object.into_ptr().cast();
-            (*view).token = token.cast();
+            let view = &mut *view;
+            view.data = cells.data;
+            view.dimension_count = shape.len();
+            view.shape[..shape.len()].copy_from_slice(&shape);
+            view.strides[..strides.len()].copy_from_slice(&strides);
+            view.element = handle(dtype);
+            view.array = object.clone().into_ptr().cast();
+            view.token = token.cast();
         }
         Ok(abi::OK)
     })
@@ -136,7 +137,7 @@ unsafe fn lend(
         // SAFETY: the caller's promise.
         unsafe { cells.materialise(element) }?;
     }
-    let Some(segment) = access::segment_of(cells.data, element) else {
+    let Some(segment) = access::segment_of(cells.data) else {
         // SAFETY: the caller's promise.
         unsafe { cells.refuse_vacant(element) }?;
         return Ok(ptr::null_mut());

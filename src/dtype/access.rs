@@ -69,8 +69,8 @@ pub fn with_operands<const N: usize>(
     body: impl FnOnce([Option<Segment>; N]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let segments = operands.map(|operand| {
-        let (element, run) = operand.filter(|(_, run)| run.count > 0)?;
-        segment_of(run.data, element)
+        let (_, run) = operand.filter(|(_, run)| run.count > 0)?;
+        segment_of(run.data)
     });
     if operands.iter().flatten().any(|(element, _)| !element.is_thread_safe()) {
         // The GIL is held.
@@ -105,13 +105,12 @@ pub fn with_segments<const N: usize>(
     with_operands(runs.map(|run| Some((element, run))), body)
 }
 
-/// The managed segment around an address, bound to the type. A segment that belongs to another
-/// type is as good as foreign: its cells live by their own bytes.
+/// The managed segment around an address. The segment of another type (a structured array, memory
+/// of handler mode) has a lock, but no bits for these cells: the ledger sees to that.
 #[inline]
-pub fn segment_of(address: *const u8, element: &'static ElementType) -> Option<Segment> {
-    let segment = Segment::find(address)?;
-    segment.bind(element).ok()?;
-    Some(segment)
+pub fn segment_of(address: *const u8) -> Option<Segment> {
+    // SAFETY: an operand's memory stays allocated for the call: its array is alive.
+    unsafe { Segment::find(address) }
 }
 
 /// Runs `work` on output cells with the ledger open: what it constructs and destroys is counted,
@@ -131,7 +130,7 @@ pub unsafe fn with_ledger<R>(
     let cells = unsafe { cells_of(run) };
     let ledger = Ledger::open(element, segment, &cells);
     let result = work();
-    ledger.close(&cells);
+    ledger.close(cells.as_cells());
     result
 }
 

@@ -52,7 +52,7 @@ thread_local! {
 }
 
 /// Takes the capsule to install. Called once, at import, with a strong reference.
-pub(super) fn set_capsule(capsule: *mut ffi::PyObject) {
+pub fn set_capsule(capsule: *mut ffi::PyObject) {
     CAPSULE.store(capsule, Relaxed);
 }
 

@@ -174,7 +174,8 @@ pub(super) unsafe fn create(
     unsafe {
         (*class).dtype = dtype;
         let object = class.cast::<ffi::PyObject>();
-        ffi::Py_SET_REFCNT(object, 1);
+        // From zero to one.
+        ffi::Py_INCREF(object);
         (*object).ob_type = numpy.dtype_meta_type();
         let python_type = class.cast::<ffi::PyTypeObject>();
         (*python_type).tp_name = leak(spec.name).as_ptr();
@@ -344,7 +345,7 @@ unsafe extern "C" fn common_dtype(
     unsafe {
         let dtype = DType::of_class(class);
         let common = super::casts::common_class(dtype, other).map_or_else(
-            || (&raw mut ffi::_Py_NotImplementedStruct).cast::<PyArray_DTypeMeta>(),
+            || ffi::Py_NotImplemented().cast::<PyArray_DTypeMeta>(),
             |common| common,
         );
         ffi::Py_INCREF(common.cast());

@@ -82,7 +82,7 @@ unsafe extern "C" fn clear(
     // SAFETY: a descriptor of ours.
     let element = unsafe { DType::of_descr(descr) }.element();
     let data: *mut u8 = data.cast();
-    if Segment::find(data).is_some_and(Segment::untouched) {
+    if access::segment_of(data).is_some_and(Segment::untouched) {
         return 0;
     }
     // SAFETY: NumPy gives `size` cells of the dtype that are its to clear.
@@ -117,8 +117,11 @@ pub unsafe fn clear_cells(element: &'static ElementType, run: Run) -> Result<(),
             outcome = outcome.and(result);
             start += count;
         }
-        if let Some(segment) = segment {
-            segment.note_cleared();
+        if let Some(segment) = segment
+            && run.stride == element.size() as isize
+        {
+            // SAFETY: the ledgers above cleared the bits of these cells, which are ours alone.
+            unsafe { segment.note_vacated(run.data, run.count * element.size()) };
         }
         outcome
     })
@@ -140,7 +143,10 @@ unsafe extern "C" fn fill_zero(
     // SAFETY: a descriptor of ours.
     let element = unsafe { DType::of_descr(descr) }.element();
     let data: *mut u8 = data.cast();
-    if Segment::find(data).is_some_and(|segment| segment.untouched() && segment.is_zeroed()) {
+    // A grown tail is zero too, but NumPy asks for arrays of which nothing is known.
+    let fresh =
+        |segment: Segment| segment.untouched() && segment.allocated_zeroed();
+    if access::segment_of(data).is_some_and(fresh) {
         return 0;
     }
     // SAFETY: NumPy gives `size` cells of the dtype to fill, whatever they hold.

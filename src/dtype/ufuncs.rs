@@ -246,7 +246,7 @@ unsafe fn block<const N: usize>(
         )
     };
     for (ledger, cells) in books.iter_mut().filter_map(Option::take) {
-        ledger.close(&cells);
+        ledger.close(cells.as_cells());
     }
     Failure::check(status, &report)
 }
@@ -289,7 +289,7 @@ unsafe extern "C" fn generalised(
                 &mut report,
             );
             for (ledger, cells) in books {
-                ledger.close(&cells);
+                ledger.close(cells.as_cells());
             }
             Failure::check(status, &report)
         }))

@@ -7,11 +7,12 @@ use super::{
 };
 use crate::{
     abi,
-    erased::{Cells, CellsMut, ElementType, Failure, rules},
+    erased::{Cells, CellsMut, ElementType, Failure, Tally, rules},
     numpy_abi::{
         NpyAuxData, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethod_Context, PyArrayMethod_Spec,
         PyArrayMethodObject, callbacks::StridedLoop, flags::*, slots,
     },
+    segment::{Ledger, Segment},
 };
 use pyo3::ffi;
 use std::{
@@ -223,7 +224,15 @@ unsafe fn move_block(
         } else {
             move_unaligned(element, to, from)
         };
-        target_ledger.close_moved(&target, source_ledger, &source, moved);
+        let destroyed = target_ledger.live_before(target.as_cells());
+        let target_tally = target_ledger.settle(target.as_cells());
+        let source_tally = source_ledger.settle(source.as_cells());
+        element.counters().add(Tally {
+            destroyed,
+            relocated: moved,
+            reconciled: target_tally.reconciled + source_tally.reconciled,
+            ..Tally::default()
+        });
         outcome
     }
 }

@@ -7,9 +7,12 @@
 use super::note;
 use crate::{
     erased::{ElementType, Failure},
-    segment::{CELL_ALIGN, Segment},
+    segment::Segment,
 };
 use std::{ffi::c_void, ptr, sync::OnceLock};
+
+/// Cells of an array start at a cache line.
+const CELL_ALIGN: usize = 64;
 
 static UNRAISABLE: OnceLock<fn(&Failure)> = OnceLock::new();
 
@@ -77,13 +80,19 @@ pub unsafe extern "C" fn realloc(
         // SAFETY: any size.
         return unsafe { malloc(context, size) };
     }
-    let Some(segment) = Segment::find(pointer.cast()) else {
+    // SAFETY: the caller's promise.
+    let Some(segment) = (unsafe { Segment::find(pointer.cast()) }) else {
         unraisable(&not_ours("realloc", pointer));
         return ptr::null_mut();
     };
     // SAFETY: the caller's promise.
     match unsafe { segment.resize(size.max(1)) } {
-        Ok(segment) => segment.cells().as_ptr().cast(),
+        Ok(resized) => {
+            if let Some(failure) = &resized.destructor {
+                unraisable(failure);
+            }
+            resized.segment.cells().as_ptr().cast()
+        }
         Err(_) => ptr::null_mut(),
     }
 }
@@ -96,7 +105,8 @@ pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size
     if pointer.is_null() {
         return;
     }
-    let Some(segment) = Segment::find(pointer.cast()) else {
+    // SAFETY: the caller's promise.
+    let Some(segment) = (unsafe { Segment::find(pointer.cast()) }) else {
         unraisable(&not_ours("free", pointer));
         return;
     };

@@ -2,10 +2,9 @@
 
 use crate::{
     abi, c_api,
-    dtype::{DType, errors},
+    dtype::{DType, access, errors},
     erased::{Cells, Failure},
     numpy_abi::{self, Array},
-    segment::Segment,
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
 
@@ -25,7 +24,7 @@ fn array_of_ours<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<(Array<'a>, &'sta
 }
 
 fn owner_of(address: *const u8) -> &'static str {
-    if Segment::find(address).is_some() {
+    if access::segment_of(address).is_some() {
         "managed"
     } else if c_api::is_adopted(address) {
         "adopted"
@@ -45,7 +44,7 @@ pub fn owner(a: &Bound<'_, PyAny>) -> PyResult<&'static str> {
 pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let (array, dtype) = array_of_ours(a)?;
     let element = dtype.element();
-    let segment = Segment::find(array.data());
+    let segment = access::segment_of(array.data());
     let (address, cells, bitmap) = match segment {
         Some(segment) => (
             segment.cells().as_ptr(),

@@ -1,7 +1,7 @@
 //! The hidden block in front of a segment's cells.
 
 use super::layout::words_for;
-use crate::erased::ElementType;
+use crate::{erased::ElementType, lock::SegmentLock};
 use std::{
     ffi::c_void,
     ptr::NonNull,
@@ -56,6 +56,8 @@ pub struct Header {
     pub(super) align: u32,
     /// The cells were zero when the segment was allocated.
     pub(super) zeroed: bool,
+    /// Who works on which cells.
+    pub(super) lock: SegmentLock,
 }
 
 // The flags live in pointer bits that alignment keeps zero; the lock has to fit in beside the rest.
@@ -82,6 +84,7 @@ impl Header {
             dependency: Dependency { context: std::ptr::null_mut(), release: None },
             align: align as u32,
             zeroed,
+            lock: SegmentLock::new(),
         }
     }
 
@@ -98,6 +101,14 @@ impl Header {
     /// Declares the header valid at its present address.
     pub(super) fn seal(&self) {
         self.magic.store(self.expected_magic(), Release);
+    }
+
+    /// Declares that nothing is built here any more.
+    pub(super) fn forget_built(&self) {
+        let (element, flags) = self.type_word();
+        // Whoever writes cells holds them alone, so nobody builds meanwhile; a lost exchange means
+        // that somebody settles the type, and then there is nothing to forget.
+        self.exchange_type((element, flags), (element, flags & !BUILT));
     }
 
     /// Declares the header invalid.

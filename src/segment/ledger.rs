@@ -148,6 +148,18 @@ impl<'e> Ledger<'e> {
     /// returns it.
     #[inline]
     pub fn close(self, cells: Cells<'_>) -> Tally {
+        let element = self.element;
+        let tally = self.settle(cells);
+        if tally != Tally::default() {
+            element.counters().add(tally);
+        }
+        tally
+    }
+
+    /// Closes the books over the same cells: enters what changed in the bitmap and returns it, but
+    /// leaves the counters to a caller who knows better what it was (a move, say).
+    #[inline]
+    pub fn settle(self, cells: Cells<'_>) -> Tally {
         let mut tally = Tally { reconciled: self.reconciled, ..Tally::default() };
         let vacancy = self.element.vacancy();
         let bitmap =
@@ -170,9 +182,17 @@ impl<'e> Ledger<'e> {
         if self.record.is_none() {
             tally.foreign = tally.constructed;
         }
-        if tally != Tally::default() {
-            self.element.counters().add(tally);
-        }
         tally
+    }
+
+    /// How many cells were live when the books were opened.
+    pub fn live_before(&self, cells: Cells<'_>) -> u64 {
+        let mut live = 0;
+        for_masks(cells.len(), cells.stride(), |start, _| {
+            // SAFETY: `open` wrote a mask for each 64 cells of the same run.
+            let before = unsafe { self.before[start / CELLS_PER_MASK].assume_init() };
+            live += u64::from(before.count_ones());
+        });
+        live
     }
 }

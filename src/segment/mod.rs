@@ -42,6 +42,7 @@ pub use relocate::{ResizeError, Resized};
 
 use crate::{
     erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType},
+    lock::SegmentLock,
     memory::{self, AllocError},
 };
 use header::{BINDING, BOUND, BUILT, SideBitmap};
@@ -256,6 +257,24 @@ impl Segment {
             {
                 return;
             }
+        }
+    }
+
+    /// The lock of the cells.
+    #[inline]
+    pub fn lock(&self) -> &SegmentLock {
+        &self.header().lock
+    }
+
+    /// Records that cells `pointer .. pointer + bytes` were made vacant and their bits cleared;
+    /// where that is all of them, the segment counts as untouched again, and freeing it takes
+    /// constant time.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing, and the statement is true.
+    pub unsafe fn note_vacated(self, pointer: *const u8, bytes: usize) {
+        if pointer.addr() <= self.cells().as_ptr().addr() && bytes >= self.byte_len() {
+            self.header().forget_built();
         }
     }
 
