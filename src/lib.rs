@@ -10,10 +10,9 @@
 //! numpy_abi   the NumPy C API as it is used here
 //! handler     NEP 49 functions, handler mode
 //! owner_map   address -> segment; a miss means foreign
-//! segment     layout, header, init bitmap, lifecycle, relocation
+//! segment     layout, header, init bitmap, range lock, lifecycle, relocation
 //! memory      raw blocks; which block an address is in
 //! erased      pointers with lifetime and ownership, element types, registry
-//! lock        the segment lock: cell ranges, borrows, fork generation
 //! sync        std or loom
 //! client      what an extension crate needs to register its types (needs only `abi`)
 //! abi         the C types that runtime and clients agree on
@@ -31,10 +30,17 @@ pub use client::{
 #[cfg(feature = "pyo3")]
 pub use client::{adopt, from_iter, read, take, write};
 
+#[cfg(feature = "runtime")]
+mod c_api;
+#[cfg(feature = "runtime")]
+#[doc(hidden)]
+pub mod dtype;
 #[cfg(feature = "elements")]
 pub mod elements;
 #[cfg(feature = "core")]
 pub mod erased;
+#[cfg(feature = "core")]
+pub mod handler;
 #[cfg(feature = "core")]
 pub mod lock;
 #[cfg(feature = "core")]
@@ -42,6 +48,10 @@ pub mod memory;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod numpy_abi;
+#[cfg(feature = "core")]
+pub mod owner_map;
+#[cfg(feature = "runtime")]
+mod python;
 #[cfg(feature = "core")]
 pub mod segment;
 #[cfg(feature = "core")]
