@@ -10,9 +10,10 @@
 //! numpy_abi   the NumPy C API as it is used here
 //! handler     NEP 49 functions, handler mode
 //! owner_map   address -> segment; a miss means foreign
-//! segment     layout, header, init bitmap, range lock, lifecycle, relocation
+//! segment     layout, header, init bitmap, lifecycle, relocation
 //! memory      raw blocks; which block an address is in
 //! erased      pointers with lifetime and ownership, element types, registry
+//! lock        the segment lock: cell ranges, borrows, fork generation
 //! sync        std or loom
 //! client      what an extension crate needs to register its types (needs only `abi`)
 //! abi         the C types that runtime and clients agree on
