@@ -67,12 +67,7 @@ pub(super) unsafe extern "C" fn empty(
         let shape = unsafe { checked_shape(shape, dimension_count, dtype.element().size())? };
         // SAFETY: GIL held; the reference to the descriptor goes with the call.
         let array = unsafe {
-            numpy()?.empty(
-                dimension_count as c_int,
-                shape.as_ptr(),
-                dtype.new_descr_reference(),
-                0,
-            )
+            numpy()?.empty(dimension_count as c_int, shape.as_ptr(), dtype.new_descr_reference(), 0)
         };
         if array.is_null() { Err(PyErr::fetch(py)) } else { Ok(array.cast()) }
     })
@@ -170,8 +165,7 @@ pub(super) unsafe extern "C" fn adopt(
         // SAFETY: GIL held. The capsule owns the box; the array owns the capsule. NumPy takes the
         // references to the descriptor and, also when it fails, to the capsule.
         unsafe {
-            let capsule =
-                ffi::PyCapsule_New(boxed.cast(), OWNER_NAME.as_ptr(), Some(drop_owner));
+            let capsule = ffi::PyCapsule_New(boxed.cast(), OWNER_NAME.as_ptr(), Some(drop_owner));
             if capsule.is_null() {
                 drop(Box::from_raw(boxed));
                 return Err(PyErr::fetch(py));
@@ -200,11 +194,7 @@ pub(super) unsafe extern "C" fn adopt(
 }
 
 /// First and one past the last byte of an array's cells, from its first cell.
-pub(super) fn extent(
-    shape: &[isize],
-    strides: Option<&[isize]>,
-    size: usize,
-) -> (isize, isize) {
+pub(super) fn extent(shape: &[isize], strides: Option<&[isize]>, size: usize) -> (isize, isize) {
     let Some(strides) = strides else {
         return (0, shape.iter().product::<isize>() * size as isize);
     };

@@ -48,6 +48,11 @@ struct ApiTable(Api);
 // SAFETY: constant data and functions.
 unsafe impl Sync for ApiTable {}
 
+/// The table, for the bundled element types.
+pub fn table() -> &'static Api {
+    &API.0
+}
+
 /// The capsule around the table.
 ///
 /// # Errors
@@ -55,11 +60,7 @@ unsafe impl Sync for ApiTable {}
 pub fn capsule(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     // SAFETY: the table is static; the name too.
     let capsule = unsafe {
-        ffi::PyCapsule_New(
-            (&raw const API.0).cast_mut().cast(),
-            abi::CAPSULE_NAME.as_ptr(),
-            None,
-        )
+        ffi::PyCapsule_New((&raw const API.0).cast_mut().cast(), abi::CAPSULE_NAME.as_ptr(), None)
     };
     // SAFETY: a new reference, or NULL with an exception.
     unsafe { Bound::from_owned_ptr_or_err(py, capsule) }

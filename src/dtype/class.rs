@@ -344,10 +344,8 @@ unsafe extern "C" fn common_dtype(
     // SAFETY: a class of ours, and a DType class; GIL held.
     unsafe {
         let dtype = DType::of_class(class);
-        let common = super::casts::common_class(dtype, other).map_or_else(
-            || ffi::Py_NotImplemented().cast::<PyArray_DTypeMeta>(),
-            |common| common,
-        );
+        let common = super::casts::common_class(dtype, other)
+            .map_or_else(|| ffi::Py_NotImplemented().cast::<PyArray_DTypeMeta>(), |common| common);
         ffi::Py_INCREF(common.cast());
         common
     }

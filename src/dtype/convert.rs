@@ -90,11 +90,7 @@ unsafe fn get(dtype: &'static DType, cell: *mut u8) -> Result<*mut ffi::PyObject
         // SAFETY: one cell of the type, locked or under the GIL, copied to a vacant one.
         unsafe {
             within::with_aligned_cell(element, cell, |cell| {
-                rules::copy(
-                    element,
-                    spare.cells(),
-                    Cells::new(cell, element.size() as isize, 1),
-                )
+                rules::copy(element, spare.cells(), Cells::new(cell, element.size() as isize, 1))
             })
         }
     })?;
@@ -115,9 +111,7 @@ pub unsafe fn to_python(
     let element = dtype.element();
     let Some(to_python) = element.vtable().to_python else {
         // SAFETY: the caller's promise.
-        return unsafe {
-            scalar::new_scalar(dtype, Cells::new(cell, element.size() as isize, 1))
-        };
+        return unsafe { scalar::new_scalar(dtype, Cells::new(cell, element.size() as isize, 1)) };
     };
     let mut report = Report::new();
     // SAFETY: the vtable's contract and the caller's promise.
@@ -125,10 +119,7 @@ pub unsafe fn to_python(
     if object.is_null() {
         // SAFETY: GIL held.
         let raised = !unsafe { ffi::PyErr_Occurred() }.is_null();
-        return Err(Failure {
-            raised,
-            ..Failure::new(report.kind, report.text())
-        });
+        return Err(Failure { raised, ..Failure::new(report.kind, report.text()) });
     }
     Ok(object.cast())
 }
@@ -166,8 +157,7 @@ pub unsafe fn from_python(
     if let Some(from_python) = vtable.from_python {
         let mut report = Report::new();
         // SAFETY: the vtable's contract and the caller's promise.
-        let status =
-            unsafe { from_python(vtable.context, cell, object.cast(), &mut report) };
+        let status = unsafe { from_python(vtable.context, cell, object.cast(), &mut report) };
         return Failure::check(status, &report);
     }
     // SAFETY: GIL held, a valid object.
@@ -182,9 +172,8 @@ pub unsafe fn from_python(
         }
         let mut report = Report::new();
         // SAFETY: the vtable's contract; `size` readable bytes.
-        let status = unsafe {
-            from_text(vtable.context, cell, text.cast(), size as usize, &mut report)
-        };
+        let status =
+            unsafe { from_text(vtable.context, cell, text.cast(), size as usize, &mut report) };
         return Failure::check(status, &report);
     }
     // SAFETY: the caller's promise.

@@ -9,8 +9,8 @@
 //! * [`convert`]: to and from Python objects; [`scalar`]: the scalar class that the runtime makes.
 
 pub mod access;
-mod arrfuncs;
 pub mod arming;
+mod arrfuncs;
 mod casts;
 pub mod class;
 pub mod convert;

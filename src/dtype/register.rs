@@ -130,9 +130,8 @@ pub unsafe fn register(
     if let Some(reason) = class::unfit(&element) {
         return Err(PyValueError::new_err(reason));
     }
-    let element = REGISTRY
-        .register(element)
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let element =
+        REGISTRY.register(element).map_err(|error| PyValueError::new_err(error.to_string()))?;
     // SAFETY: the caller's promise.
     let outcome = unsafe { build(module, numpy, element, &spec) };
     if outcome.is_err() {
@@ -223,11 +222,7 @@ unsafe fn build(
 }
 
 /// Registers the loops of a type with their ufuncs, and promoters once a ufunc.
-fn add_loops(
-    py: Python<'_>,
-    numpy: &'static NumpyApi,
-    dtype: &'static DType,
-) -> PyResult<()> {
+fn add_loops(py: Python<'_>, numpy: &'static NumpyApi, dtype: &'static DType) -> PyResult<()> {
     let mut promoted: Vec<usize> = Vec::new();
     for data in &dtype.operations().loops {
         let mut dtypes: Vec<*mut PyArray_DTypeMeta> = data

@@ -144,8 +144,7 @@ unsafe extern "C" fn fill_zero(
     let element = unsafe { DType::of_descr(descr) }.element();
     let data: *mut u8 = data.cast();
     // A grown tail is zero too, but NumPy asks for arrays of which nothing is known.
-    let fresh =
-        |segment: Segment| segment.untouched() && segment.allocated_zeroed();
+    let fresh = |segment: Segment| segment.untouched() && segment.allocated_zeroed();
     if access::segment_of(data).is_some_and(fresh) {
         return 0;
     }

@@ -62,8 +62,7 @@ pub(super) unsafe fn add_loop(
         method_slots.push(slots::method::get_reduction_initial(get_reduction_initial));
     }
     method_slots.push(slots::END);
-    let reorderable =
-        if REORDERABLE.contains(&name) { NPY_METH_IS_REORDERABLE } else { 0 };
+    let reorderable = if REORDERABLE.contains(&name) { NPY_METH_IS_REORDERABLE } else { 0 };
     let mut spec = PyArrayMethod_Spec {
         name: data.name.as_ptr(),
         nin: data.input_count as c_int,
@@ -237,13 +236,7 @@ unsafe fn block<const N: usize>(
     let mut report = Report::new();
     // SAFETY: the client's contract; pointers and strides are NumPy's, moved to this block.
     let status = unsafe {
-        (this.function)(
-            this.context,
-            arguments.as_ptr(),
-            dimensions.as_ptr(),
-            strides,
-            &mut report,
-        )
+        (this.function)(this.context, arguments.as_ptr(), dimensions.as_ptr(), strides, &mut report)
     };
     for (ledger, cells) in books.iter_mut().filter_map(Option::take) {
         ledger.close(cells.as_cells());
@@ -262,8 +255,9 @@ unsafe extern "C" fn generalised(
     // SAFETY: NumPy hands back our auxiliary data; pointers and strides are as in its convention.
     unsafe {
         let this = &*auxdata.cast::<LoopData>();
-        let grids: Vec<_> =
-            (0..this.operands.len()).map(|index| Grid::new(this, index, data, dimensions, strides)).collect();
+        let grids: Vec<_> = (0..this.operands.len())
+            .map(|index| Grid::new(this, index, data, dimensions, strides))
+            .collect();
         let operands: [Operand; MOST] = std::array::from_fn(|index| {
             let OperandType::Element(dtype) = this.operands.get(index)? else {
                 return None;
@@ -281,13 +275,8 @@ unsafe extern "C" fn generalised(
                 });
             }
             let mut report = Report::new();
-            let status = (this.function)(
-                this.context,
-                data.cast(),
-                dimensions,
-                strides,
-                &mut report,
-            );
+            let status =
+                (this.function)(this.context, data.cast(), dimensions, strides, &mut report);
             for (ledger, cells) in books {
                 ledger.close(cells.as_cells());
             }
@@ -315,16 +304,13 @@ impl Grid {
     ) -> Grid {
         let core = this.core.as_deref().unwrap_or_default();
         // Core strides follow the outer ones, operand by operand.
-        let before: usize =
-            this.operands.len() + core[..index].iter().map(Vec::len).sum::<usize>();
+        let before: usize = this.operands.len() + core[..index].iter().map(Vec::len).sum::<usize>();
         // SAFETY: the caller's promise.
         unsafe {
             let mut dimensions = vec![(*lengths as usize, *strides.add(index))];
             for (position, &dimension) in core[index].iter().enumerate() {
-                dimensions.push((
-                    *lengths.add(1 + dimension) as usize,
-                    *strides.add(before + position),
-                ));
+                dimensions
+                    .push((*lengths.add(1 + dimension) as usize, *strides.add(before + position)));
             }
             Grid { start: (*data.add(index)).cast(), dimensions }
         }

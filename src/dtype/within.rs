@@ -147,11 +147,7 @@ pub(super) fn finish(outcome: Result<(), Failure>) -> c_int {
 ///
 /// # Safety
 /// Both runs are cells of `element` under rule 1, aligned or not, of the same length.
-pub unsafe fn copy_cells(
-    element: &'static ElementType,
-    to: Run,
-    from: Run,
-) -> Result<(), Failure> {
+pub unsafe fn copy_cells(element: &'static ElementType, to: Run, from: Run) -> Result<(), Failure> {
     access::with_segments(element, [to, from], |[segment, _]| {
         blocks(to, from, |to, from| {
             // SAFETY: the caller's promise; segments are locked or the GIL held.
@@ -177,11 +173,7 @@ pub unsafe fn copy_cells(
 ///
 /// # Safety
 /// As for [`copy_cells`], and the source may be written.
-pub unsafe fn move_cells(
-    element: &'static ElementType,
-    to: Run,
-    from: Run,
-) -> Result<(), Failure> {
+pub unsafe fn move_cells(element: &'static ElementType, to: Run, from: Run) -> Result<(), Failure> {
     access::with_segments(element, [to, from], |[segment, source_segment]| {
         let mut outcome = Ok(());
         blocks(to, from, |to, from| {
@@ -242,11 +234,7 @@ unsafe fn move_block(
 ///
 /// # Safety
 /// As for [`move_cells`].
-unsafe fn move_unaligned(
-    element: &'static ElementType,
-    to: Run,
-    from: Run,
-) -> Result<(), Failure> {
+unsafe fn move_unaligned(element: &'static ElementType, to: Run, from: Run) -> Result<(), Failure> {
     let mut outcome = Ok(());
     for index in 0..to.count {
         let (target, source) = (to.part(index, 1), from.part(index, 1));
@@ -255,8 +243,7 @@ unsafe fn move_unaligned(
         }
         // SAFETY: single cells that differ, the caller's.
         unsafe {
-            outcome =
-                outcome.and(aligned(element, target, |cells| rules::clear(element, cells)));
+            outcome = outcome.and(aligned(element, target, |cells| rules::clear(element, cells)));
             target.data.copy_from(source.data, element.size());
             source.data.write_bytes(0, element.size());
         }
@@ -288,11 +275,7 @@ pub(super) fn is_aligned(element: &ElementType, run: Run) -> bool {
 
 /// Copies cells of which some are unaligned: each visits aligned memory for the copy. Cells in
 /// NumPy arrays are trivially relocatable, so moving their bytes there and back is a move.
-unsafe fn copy_unaligned(
-    element: &'static ElementType,
-    to: Run,
-    from: Run,
-) -> Result<(), Failure> {
+unsafe fn copy_unaligned(element: &'static ElementType, to: Run, from: Run) -> Result<(), Failure> {
     for index in 0..to.count {
         let at = |run: Run| run.part(index, 1).data;
         if at(to) == at(from) {

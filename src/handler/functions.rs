@@ -43,11 +43,7 @@ pub unsafe extern "C" fn malloc(_context: *mut c_void, size: usize) -> *mut c_vo
 ///
 /// # Safety
 /// As for [`malloc`].
-pub unsafe extern "C" fn calloc(
-    _context: *mut c_void,
-    count: usize,
-    size: usize,
-) -> *mut c_void {
+pub unsafe extern "C" fn calloc(_context: *mut c_void, count: usize, size: usize) -> *mut c_void {
     let element = note::take();
     match count.checked_mul(size) {
         Some(bytes) => allocate(bytes, element, true),

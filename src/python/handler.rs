@@ -85,8 +85,7 @@ pub fn handler_name(py: Python<'_>, a: Option<&Bound<'_, PyAny>>) -> PyResult<Op
         }
         None => {
             // SAFETY: GIL held; a new reference or NULL with an exception.
-            let capsule =
-                unsafe { Bound::from_owned_ptr_or_err(py, numpy.get_handler())? };
+            let capsule = unsafe { Bound::from_owned_ptr_or_err(py, numpy.get_handler())? };
             // SAFETY: the capsule is alive.
             unsafe { numpy_abi::handler_in(capsule.as_ptr()) }
         }

@@ -6,7 +6,7 @@ mod inspect;
 use crate::{
     c_api,
     dtype::{self, errors, register},
-    numpy_abi,
+    elements, numpy_abi,
 };
 use pyo3::{
     create_exception,
@@ -31,12 +31,12 @@ create_exception!(
 /// The runtime of denizen. Use it through the package `denizen`.
 #[pymodule]
 mod _runtime {
+    use super::*;
     #[pymodule_export]
     use super::{
         BorrowError, VacantError, dtype_of, handler::handler_name, inspect::inspect_raw,
         inspect::owner, numpy_layout, scalar_from_bytes, stats, types,
     };
-    use super::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -52,7 +52,9 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());
     handler::install(py, module)?;
     module.add("_C_API", c_api::capsule(py)?)?;
-    Ok(())
+    // SAFETY: GIL held; the module is alive; the table works from here on.
+    unsafe { elements::register(c_api::table(), module.as_ptr().cast()) }
+        .map_err(|_raised| PyErr::fetch(py))
 }
 
 /// Names of the registered element types, in the order of registration.
