@@ -7,7 +7,7 @@ that knows those knows these. Results of scalar arithmetic are plain Python numb
 import operator
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Self, SupportsIndex
+from typing import Any, Self, SupportsIndex, cast
 
 import numpy as np
 
@@ -104,7 +104,11 @@ class Rational(Fraction):
         top = as_fraction(numerator)
         if denominator is not None:
             top = top / as_fraction(denominator)
-        return rational_from_parts(top.numerator, top.denominator, cls)
+        # Reduced already, which Fraction's own constructor would do again.
+        self: Any = object.__new__(cls)
+        self._numerator = top.numerator
+        self._denominator = top.denominator
+        return cast("Self", self)
 
     def __repr__(self) -> str:
         return str(self)
@@ -139,9 +143,9 @@ def int_to_bytes(value: int) -> bytes:
     return int.to_bytes(value, value.bit_length() // 8 + 1, "little", signed=True)
 
 
-def rational_from_parts(numerator: int, denominator: int, cls: Any = Rational) -> Any:
-    """A rational from parts that are reduced already, which `Fraction` would do again."""
-    self = object.__new__(cls)
+def rational_from_parts(numerator: int, denominator: int) -> Any:
+    """A rational from parts that are reduced already."""
+    self: Any = object.__new__(Rational)
     self._numerator = numerator
     self._denominator = denominator
     return self
