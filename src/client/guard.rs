@@ -45,5 +45,13 @@ pub(super) fn from_panic(payload: Box<dyn Any + Send>) -> Error {
     if let Err(second) = catch_unwind(AssertUnwindSafe(move || drop(payload))) {
         std::mem::forget(second);
     }
-    Error::new(super::ErrorKind::Runtime, text)
+    // Big number crates panic where an allocation fails, and so does `Vec` for a size that no
+    // address space has.
+    let kind = match text.as_str() {
+        "out of memory" | "try to allocate too much memory" | "capacity overflow" => {
+            super::ErrorKind::Memory
+        }
+        _ => super::ErrorKind::Runtime,
+    };
+    Error::new(kind, text)
 }

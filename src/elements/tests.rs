@@ -1,8 +1,8 @@
 //! The descriptions of the bundled types: what the runtime will be told.
 
 use super::{integer, rational};
-use crate::abi::{OK, Report, STORAGE_INLINE, ZERO_DEFAULT};
-use crate::client::{Definition, ElementBuilder, InlineDefault};
+use crate::abi::{ERROR_MEMORY, FAILED, OK, Report, STORAGE_INLINE, ZERO_DEFAULT};
+use crate::client::{Definition, ElementBuilder, InlineDefault, element};
 use crate::elements::{Integer, Rational, boxed};
 use std::collections::HashSet;
 use std::ffi::CStr;
@@ -83,4 +83,30 @@ fn heap_bytes_grow_with_the_value() {
     assert!((1000 / 8..300).contains(&big.heap_bytes()), "{}", big.heap_bytes());
     assert_eq!(Rational::from(7).heap_bytes(), 0);
     assert!(Rational::from(&big).heap_bytes() > 1000 / 8);
+}
+
+#[test]
+fn running_out_of_memory_is_a_memory_error() {
+    let builder = element::<Integer>("Integer");
+    // SAFETY: a word of zeros is the value 0, which owns nothing.
+    let builder = unsafe { builder.zero_is_default() };
+    let definition = define(builder.default().unary("square", |_| -> Integer {
+        // As dashu and the heap cells do where an allocation fails.
+        panic!("out of memory")
+    }));
+    let entry = definition.loops()[0];
+    let mut cell = Integer::ZERO;
+    let pointer: *mut u8 = (&raw mut cell).cast();
+    let mut report = Report::new();
+    // SAFETY: one element, which is input and output.
+    let status = unsafe {
+        (entry.function)(
+            entry.context,
+            [pointer, pointer].as_ptr(),
+            [1isize].as_ptr(),
+            [8isize, 8].as_ptr(),
+            &raw mut report,
+        )
+    };
+    assert_eq!((status, report.kind, report.done), (FAILED, ERROR_MEMORY, 0));
 }
