@@ -1,0 +1,116 @@
+//! An extension on an older pyo3, with element types that are awkward in every way.
+
+mod bomb;
+mod old;
+mod types;
+
+use bomb::Bomb;
+use denizen::abi::PyObject;
+use denizen::client::{adopt_raw, read_raw, take_raw};
+use denizen::{Raised, element, element_under_gil};
+use pyo3::prelude::*;
+use types::{Pinned, Shared, Ticket};
+
+#[pymodule]
+fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let raw = module.as_ptr().cast::<PyObject>();
+    // SAFETY: the module is alive, the GIL held; what else is promised stands at each type.
+    unsafe {
+        let ticket = element::<Ticket>("Ticket").clone().ordering().text();
+        raised(py, ticket.thread_safe().add_to_raw(raw))?;
+
+        let pinned = element::<Pinned>("Pinned").boxed().clone().default().partial_ordering();
+        raised(py, pinned.display().add_to_raw(raw))?;
+
+        // SAFETY: an `Rc` does not care for threads, only for exclusion, and all values that
+        // share one are elements of this type.
+        let shared = element_under_gil::<Shared>("Shared").clone().default().text().equality();
+        let shared = shared.binary("add", |x: &Shared, y: &Shared| x.joined(y));
+        raised(py, shared.add_to_raw(raw))?;
+
+        let bomb = element::<Bomb>("Bomb").clone().default().text().ordering().add();
+        raised(py, bomb.thread_safe().add_to_raw(raw))?;
+
+        raised(py, old::register(raw))?;
+    }
+    for function in [
+        wrap_pyfunction!(bombs, module)?,
+        wrap_pyfunction!(set_fuse, module)?,
+        wrap_pyfunction!(take_tickets, module)?,
+        wrap_pyfunction!(adopt_bombs, module)?,
+        wrap_pyfunction!(pinned_stay, module)?,
+        wrap_pyfunction!(take_shared, module)?,
+        wrap_pyfunction!(old_values, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}
+
+/// The exception that is set, in the words of this pyo3.
+fn raised<T>(py: Python<'_>, result: Result<T, Raised>) -> PyResult<T> {
+    result.map_err(|_| PyErr::fetch(py))
+}
+
+/// A new reference, in the words of this pyo3.
+///
+/// # Safety
+/// The pointer is a new reference.
+unsafe fn owned(py: Python<'_>, result: Result<*mut PyObject, Raised>) -> PyResult<Py<PyAny>> {
+    let object = raised(py, result)?;
+    // SAFETY: the caller's promise.
+    Ok(unsafe { Bound::from_owned_ptr(py, object.cast()) }.unbind())
+}
+
+/// Bombs constructed, destroyed, live.
+#[pyfunction]
+fn bombs() -> (u64, u64, i64) {
+    bomb::counters()
+}
+
+/// The `after`-th next operation of this name panics; a negative number disarms it.
+#[pyfunction]
+fn set_fuse(operation: &str, after: i64) -> PyResult<()> {
+    bomb::set_fuse(operation, after).map_err(pyo3::exceptions::PyValueError::new_err)
+}
+
+/// Tickets moved into an array; they have no default.
+#[pyfunction]
+fn take_tickets(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Py<PyAny>> {
+    let count = numbers.len();
+    let tickets: Vec<Ticket> = numbers.into_iter().map(Ticket::new).collect();
+    // SAFETY: the GIL is held, and the pointer is a new reference.
+    unsafe { owned(py, take_raw(tickets, &[count])) }
+}
+
+/// Refused: bombs are tagged.
+#[pyfunction]
+fn adopt_bombs(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    // SAFETY: the GIL is held, and the pointer is a new reference.
+    unsafe { owned(py, adopt_raw(vec![Bomb::default()], &[1])) }
+}
+
+/// Whether each object is where it was built.
+#[pyfunction]
+fn pinned_stay(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
+    // SAFETY: the array is alive, and the GIL held until the view is dropped below.
+    let view = raised(array.py(), unsafe { read_raw::<Pinned>(array.as_ptr().cast()) })?;
+    Ok(view.iter().map(Pinned::is_at_home).collect())
+}
+
+/// An array whose elements all share one string.
+#[pyfunction]
+fn take_shared(py: Python<'_>, text: &str, count: usize) -> PyResult<Py<PyAny>> {
+    let shared = Shared::new(text);
+    // SAFETY: the GIL is held, and the pointer is a new reference.
+    unsafe { owned(py, take_raw(vec![shared; count], &[count])) }
+}
+
+/// The values of an array of the type that was registered with the structs of an older version.
+#[pyfunction]
+fn old_values(array: &Bound<'_, PyAny>) -> PyResult<Vec<u32>> {
+    // SAFETY: the array is alive, and the GIL held until the view is dropped below.
+    let view = raised(array.py(), unsafe { read_raw::<old::Old>(array.as_ptr().cast()) })?;
+    Ok(view.iter().map(|old| old.0).collect())
+}

@@ -1,0 +1,49 @@
+"""What is inside a client's shared library: no second runtime, no other dependency of it."""
+
+import subprocess
+import tomllib
+from pathlib import Path
+
+import denizen_example
+import denizen_raw
+import pytest
+
+CLIENTS = Path(__file__).parents[1] / "clients"
+RUNTIME_LAYERS = ["abi", "client"]
+
+
+def symbols(library, *arguments):
+    command = ["nm", "--demangle", *arguments, library]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+@pytest.mark.parametrize("module", [denizen_example, denizen_raw], ids=lambda m: m.__name__)
+def test_a_client_library_holds_no_second_runtime(module):
+    library = next(Path(module.__file__).parent.glob("*.so"))
+    defined = symbols(library, "--defined-only")
+    ours = [line for line in defined if "denizen::" in line]
+    assert any("denizen::client::" in line for line in ours), "the library is not stripped"
+    root = Path(__file__).parents[2] / "src"
+    layers = {path.stem for path in root.iterdir()} - {"lib", *RUNTIME_LAYERS}
+    assert {"segment", "memory", "numpy_abi"} <= layers
+    for line in defined:
+        assert not any(f"denizen::{layer}::" in line for layer in layers), line
+        assert not any(name in line for name in ["dashmap::", "dashu_", "bitvec::"]), line
+    exported = symbols(library, "--defined-only", "--dynamic", "--extern-only")
+    names = {line.split()[-1] for line in exported}
+    assert names == {f"PyInit_{module.__name__}"}
+
+
+@pytest.mark.parametrize("client", ["example", "raw"])
+def test_a_client_depends_on_nothing_of_the_runtime(client):
+    lock = tomllib.loads((CLIENTS / client / "Cargo.lock").read_text())
+    packages = {package["name"]: package for package in lock["package"]}
+    assert "denizen" in packages
+    for name in ["dashmap", "bitvec", "dashu-int", "dashu-ratio"]:
+        assert name not in packages
+    if client == "raw":
+        assert packages["pyo3"]["version"].startswith("0.29.")
+        # Only under `--cfg loom`, which no client sets.
+        assert packages["denizen"]["dependencies"] == ["loom"]
+    else:
+        assert packages["pyo3"]["version"].startswith("0.30.")
