@@ -25,7 +25,7 @@ handler: str | None = denizen.handler_name(a)
 include: str = denizen.get_include() + denizen.get_cmake_dir() + denizen.__version__
 
 try:
-    with denizen.audit(), denizen.handler():
+    with denizen.audit():
         del a
 except denizen.LeakError as error:
     leaks: dict[str, int] = error.leaks
