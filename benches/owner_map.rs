@@ -7,7 +7,10 @@ use std::{
     ptr::{self, NonNull},
 };
 
-use denizen::memory;
+use denizen::{
+    memory,
+    owner_map::{self, Owner, Recent},
+};
 use divan::{Bencher, counter::ItemsCount};
 
 fn main() {
@@ -179,5 +182,82 @@ fn malloc_fill_free(size: usize) {
         let start = alloc::alloc(layout);
         start.write_bytes(1, size);
         alloc::dealloc(black_box(start), layout);
+    }
+}
+
+/// Two blocks in turn, as a copy loop asks for them.
+#[divan::bench(args = [100, 100_000])]
+fn same_two_blocks(bencher: Bencher<'_, '_>, size: usize) {
+    let addresses = two_blocks(size);
+    look_up_chained(bencher, &addresses);
+}
+
+/// The same through a short memory of blocks.
+#[divan::bench(args = [100, 100_000])]
+fn same_two_blocks_recent(bencher: Bencher<'_, '_>, size: usize) {
+    let addresses = two_blocks(size);
+    let mut recent = Recent::new();
+    bencher.counter(ItemsCount::new(addresses.len())).bench_local(|| {
+        let mut zero = 0;
+        for address in &addresses {
+            let found = recent.block_of(address.wrapping_add(black_box(zero)));
+            zero = found.map_or(0, |found| found.size & 1);
+        }
+        zero
+    });
+}
+
+/// Interior addresses of two blocks, in turn. The blocks stay.
+fn two_blocks(size: usize) -> Vec<*const u8> {
+    let blocks = [0, 1].map(|_| memory::allocate(size, 64).expect("memory for the bench").start);
+    let address = |k: usize| blocks[k % 2].as_ptr().wrapping_add(k % size).cast_const();
+    (0..LOOKUPS).map(address).collect()
+}
+
+/// Misses while so many vectors are adopted; and hits among them.
+#[divan::bench(args = [1, 1_000, 100_000])]
+fn miss_beside_adopted(bencher: Bencher<'_, '_>, adopted: usize) {
+    let lent = Lent::new(adopted);
+    let heap = (0..LOOKUPS).map(|_| Box::new([0_u8; 256])).collect::<Vec<_>>();
+    let addresses = heap.iter().map(|bytes| bytes[100..].as_ptr()).collect::<Vec<_>>();
+    find_all(bencher, &addresses);
+    drop(lent);
+}
+
+#[divan::bench(args = [1, 1_000, 100_000])]
+fn hit_adopted(bencher: Bencher<'_, '_>, adopted: usize) {
+    let lent = Lent::new(adopted);
+    let mut random = Random(3);
+    let mut one = || lent.0[random.next() % adopted][random.next() % 200..].as_ptr();
+    find_all(bencher, &(0..LOOKUPS).map(|_| one()).collect::<Vec<_>>());
+}
+
+fn find_all(bencher: Bencher<'_, '_>, addresses: &[*const u8]) {
+    bencher.counter(ItemsCount::new(addresses.len())).bench_local(|| {
+        let found = addresses.iter().filter(|&&address| owner_map::find(address) != Owner::Foreign);
+        black_box(found.count())
+    });
+}
+
+/// Vectors of 200 bytes, adopted.
+struct Lent(Vec<Vec<u8>>);
+
+impl Lent {
+    fn new(count: usize) -> Self {
+        let lent = (0..count).map(|_| vec![0_u8; 200]).collect::<Vec<_>>();
+        for bytes in &lent {
+            let start = bytes.as_ptr().addr();
+            owner_map::adopt(start..start + bytes.len(), NonNull::dangling())
+                .expect("memory that nobody adopted");
+        }
+        Self(lent)
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        for bytes in &self.0 {
+            owner_map::disown(bytes.as_ptr().addr());
+        }
     }
 }

@@ -10,40 +10,63 @@
 use super::{large, metadata, os, small};
 use crate::sync::{AtomicU32, Ordering, thread};
 
-/// 0, the process that is registering the handlers, or [`DONE`].
-static ARMED: AtomicU32 = AtomicU32::new(0);
+/// What runs around every fork, once it is registered.
+pub(crate) struct Handlers {
+    /// 0, the process that is registering the handlers, or [`DONE`].
+    state: AtomicU32,
+    prepare: extern "C" fn(),
+    resume: extern "C" fn(),
+}
 
 const DONE: u32 = u32::MAX;
 
-/// Registers the handlers once. Called before any lock is taken that they would take.
+static HANDLERS: Handlers = Handlers::new(prepare, resume);
+
+/// Registers this module's handlers once. Called before any lock is taken that they would take.
 #[inline]
-pub(super) fn arm() {
-    if ARMED.load(Ordering::Acquire) != DONE {
-        register();
-    }
+pub(crate) fn arm() {
+    HANDLERS.arm();
 }
 
-#[cold]
-fn register() {
-    let me = os::process();
-    loop {
-        let registrar = ARMED.load(Ordering::Acquire);
-        if registrar == DONE {
-            return;
+impl Handlers {
+    /// `prepare` takes locks before a fork; `resume` gives them back, in parent and child.
+    pub(crate) const fn new(prepare: extern "C" fn(), resume: extern "C" fn()) -> Self {
+        Self { state: AtomicU32::new(0), prepare, resume }
+    }
+
+    /// Registers the handlers once. What is registered later runs its `prepare` earlier, so a layer
+    /// that holds its lock while it calls a lower one registers after that one.
+    #[inline]
+    pub(crate) fn arm(&self) {
+        if self.state.load(Ordering::Acquire) != DONE {
+            self.register();
         }
-        if registrar == me {
-            // Another thread of this process is at it.
-            thread::yield_now();
-            continue;
-        }
-        // Nobody is, or a thread of the parent was when it forked this process.
-        let claimed =
-            ARMED.compare_exchange(registrar, me, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-        if claimed {
-            // Without memory for the handlers we go on without: only a fork in the middle of
-            // another thread's slow path would notice.
-            os::on_fork(prepare, resume, resume);
-            ARMED.store(DONE, Ordering::Release);
+    }
+
+    #[cold]
+    fn register(&self) {
+        let me = os::process();
+        loop {
+            let registrar = self.state.load(Ordering::Acquire);
+            if registrar == DONE {
+                return;
+            }
+            if registrar == me {
+                // Another thread of this process is at it.
+                thread::yield_now();
+                continue;
+            }
+            // Nobody is, or a thread of the parent was when it forked this process.
+            let claimed = self
+                .state
+                .compare_exchange(registrar, me, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok();
+            if claimed {
+                // Without memory for the handlers we go on without: only a fork in the middle of
+                // another thread's critical section would notice.
+                os::on_fork(self.prepare, self.resume, self.resume);
+                self.state.store(DONE, Ordering::Release);
+            }
         }
     }
 }

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::sync::AtomicU8;
 
-pub(super) use super::large::trim;
+pub(super) use super::{large::trim, metadata::allocate as for_ever};
 
 #[inline]
 pub(super) fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {

@@ -23,15 +23,14 @@
 //! ```
 //! `plain` replaces all of it under loom and Miri.
 
-use std::{fmt, ptr::NonNull};
+use std::{alloc::Layout, fmt, ptr::NonNull};
 
 #[cfg(not(any(loom, miri)))]
 mod directory;
 #[cfg(not(any(loom, miri)))]
-mod fork;
+pub(crate) mod fork;
 #[cfg(not(any(loom, miri)))]
 mod large;
-#[cfg(any(not(any(loom, miri)), test))]
 pub(crate) mod lock;
 #[cfg(not(any(loom, miri)))]
 mod mapped;
@@ -39,9 +38,7 @@ mod mapped;
 mod metadata;
 #[cfg(not(any(loom, miri)))]
 mod os;
-#[cfg(any(not(any(loom, miri)), test))]
-#[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
-mod page_map;
+pub(crate) mod page_map;
 #[cfg(any(loom, miri))]
 mod plain;
 #[cfg(any(not(any(loom, miri)), test))]
@@ -219,6 +216,11 @@ impl Witness {
     pub fn is_live(&self) -> bool {
         self.0.is_live()
     }
+}
+
+/// Zero bytes for records that are never freed.
+pub(crate) fn for_ever(layout: Layout) -> Option<NonNull<u8>> {
+    backend::for_ever(layout)
 }
 
 /// Gives back to the system what is kept of released large blocks (at most 64 MiB).

@@ -94,7 +94,7 @@ impl<const ROOTS: usize, const LEAVES: usize> PageMap<ROOTS, LEAVES> {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, miri)))]
 impl<const LEAVES: usize> Leaf<LEAVES> {
     const BYTES: usize = size_of::<Self>().next_multiple_of(super::os::PAGE);
 
@@ -114,7 +114,7 @@ impl<const LEAVES: usize> Leaf<LEAVES> {
     }
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, miri))]
 impl<const LEAVES: usize> Leaf<LEAVES> {
     fn new() -> Option<NonNull<Self>> {
         let words = std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));

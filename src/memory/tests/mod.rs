@@ -202,7 +202,7 @@ fn a_live_block_is_found_whatever_other_threads_allocate() {
         stop.store(true, Ordering::Relaxed);
     });
     // SAFETY: allocated above, used no more.
-    blocks.map(|block| unsafe { release(block.start) });
+    blocks.iter().for_each(|block| unsafe { release(block.start) });
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Model {
         match *call {
             Call::Allocate { size, align, zeroed } => {
                 let take = if zeroed { allocate_zeroed } else { allocate };
-                let block = take(size, align).unwrap();
+                let block = take(size, align).expect("memory for the test");
                 assert!(block.size >= size && (block.zeroed || !zeroed));
                 if block.zeroed {
                     // SAFETY: the block is ours and has this size.
@@ -134,7 +134,8 @@ impl Model {
             Call::Remap { which, size } => {
                 let Some((start, known)) = self.pick(which) else { return };
                 // SAFETY: the block is ours.
-                let new = unsafe { remap(pointer(start), size, known.align) }.unwrap();
+                let new = unsafe { remap(pointer(start), size, known.align) }
+                    .expect("memory for the test");
                 assert!(new.size >= size);
                 self.resized(start, known, new);
             }
@@ -183,7 +184,7 @@ impl Drop for Model {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 4 } else { 150 },
+        cases: if cfg!(miri) { 4 } else { 64 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
