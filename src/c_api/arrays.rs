@@ -4,7 +4,7 @@ use super::{boundary, dtype_of};
 use crate::{
     abi::{self, Element},
     numpy_abi::{self, NumpyApi, flags::*},
-    owner_map::{self, Owner as MemoryOwner},
+    owner_map,
 };
 use pyo3::{
     exceptions::{PyOverflowError, PyValueError},
@@ -205,9 +205,4 @@ pub(super) fn extent(shape: &[isize], strides: Option<&[isize]>, size: usize) ->
         high += reach.max(0);
     }
     (low, high)
-}
-
-/// Whether an address lies in memory that a client's owner lends.
-pub fn is_adopted(address: *const u8) -> bool {
-    matches!(owner_map::find(address), MemoryOwner::Adopted(_))
 }

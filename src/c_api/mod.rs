@@ -24,8 +24,6 @@ use std::{
     ptr,
 };
 
-pub use arrays::is_adopted;
-
 /// The table. Members are only ever appended.
 static API: ApiTable = ApiTable(Api {
     struct_size: size_of::<Api>(),

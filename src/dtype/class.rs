@@ -185,7 +185,7 @@ pub(super) unsafe fn create(
         (*python_type).tp_flags = ffi::Py_TPFLAGS_DEFAULT;
         (*python_type).tp_new = Some(descr_new);
         (*python_type).tp_repr = Some(descr_repr);
-        (*python_type).tp_str = Some(descr_str);
+        (*python_type).tp_str = Some(descr_repr);
         (*python_type).tp_methods = (&raw const METHODS).cast_mut().cast();
         if ffi::PyType_Ready(python_type) < 0 {
             return Err(());
@@ -279,15 +279,11 @@ unsafe extern "C" fn descr_new(
     unsafe { DType::of_class(class.cast()) }.new_descr_reference().cast()
 }
 
+/// The full name, which is also how the dtype is written: `dtype=denizen.Integer`.
 unsafe extern "C" fn descr_repr(descr: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: a descriptor of ours.
     let name = unsafe { DType::of_descr(descr.cast()) }.element.name();
-    new_text(&format!("dtype({name})"))
-}
-
-unsafe extern "C" fn descr_str(descr: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: a descriptor of ours.
-    new_text(unsafe { DType::of_descr(descr.cast()) }.element.name())
+    new_text(name)
 }
 
 /// A Python string: a new reference, or NULL with an exception.

@@ -12,6 +12,7 @@ use crate::{
         NpyAuxData, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethod_Context, PyArrayMethod_Spec,
         PyArrayMethodObject, callbacks::StridedLoop, flags::*, slots,
     },
+    owner_map,
     segment::{Ledger, Segment},
 };
 use pyo3::ffi;
@@ -152,18 +153,51 @@ pub unsafe fn copy_cells(element: &'static ElementType, to: Run, from: Run) -> R
         blocks(to, from, |to, from| {
             // SAFETY: the caller's promise; segments are locked or the GIL held.
             unsafe {
+                let adopted = segment.is_none() && is_adopted(element, to);
+                if adopted {
+                    refuse_to_vacate(element, from)?;
+                }
                 access::with_ledger(element, segment, to, || {
                     if is_aligned(element, to) && is_aligned(element, from) {
                         let target = CellsMut::new(to.data, to.stride, to.count);
                         let source = Cells::new(from.data, from.stride, from.count);
-                        rules::copy(element, target, source)
+                        rules::copy(element, target, source)?;
                     } else {
-                        copy_unaligned(element, to, from)
+                        copy_unaligned(element, to, from)?;
                     }
+                    if adopted { fill_vacant(element, to) } else { Ok(()) }
                 })
             }
         })
     })
+}
+
+/// Whether the cells belong to a client's owner, which expects an object in each of them at all
+/// times.
+fn is_adopted(element: &ElementType, run: Run) -> bool {
+    !element.zero_is_default() && owner_map::is_adopted(run.data)
+}
+
+/// Fails where a copy of these cells would leave a cell of an owner without an object.
+///
+/// # Safety
+/// The run is cells of `element` under rule 1, readable.
+unsafe fn refuse_to_vacate(element: &ElementType, from: Run) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let cells = unsafe { Cells::new(from.data, from.stride, from.count) };
+    if !element.has_default() && element.vacancy().count_live(cells) < cells.len() {
+        return Err(element.no_default());
+    }
+    Ok(())
+}
+
+/// Builds defaults where a copy left cells of an owner vacant.
+///
+/// # Safety
+/// The run is cells of `element` under rule 1, exclusively this thread's.
+unsafe fn fill_vacant(element: &'static ElementType, to: Run) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    unsafe { aligned(element, to, |cells| rules::materialise(element, cells)) }
 }
 
 /// Moves cell by cell, in order, as [`rules::relocate`] does.
@@ -177,8 +211,15 @@ pub unsafe fn move_cells(element: &'static ElementType, to: Run, from: Run) -> R
     access::with_segments(element, [to, from], |[segment, source_segment]| {
         let mut outcome = Ok(());
         blocks(to, from, |to, from| {
+            let adopted = segment.is_none() && is_adopted(element, to);
             // SAFETY: the caller's promise; segments are locked or the GIL held.
-            let result = unsafe { move_block(element, (to, segment), (from, source_segment)) };
+            let result = unsafe {
+                if adopted {
+                    refuse_to_vacate(element, from)?;
+                }
+                let moved = move_block(element, (to, segment), (from, source_segment));
+                if adopted { moved.and(fill_vacant(element, to)) } else { moved }
+            };
             outcome = std::mem::replace(&mut outcome, Ok(())).and(result);
             Ok(())
         })?;

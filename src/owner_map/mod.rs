@@ -125,3 +125,9 @@ mod tests {
         });
     }
 }
+
+/// Whether an address lies in memory that a client's owner lends.
+#[inline]
+pub fn is_adopted(pointer: *const u8) -> bool {
+    matches!(find(pointer), Owner::Adopted(_))
+}

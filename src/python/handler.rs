@@ -2,7 +2,7 @@
 //! code by handler mode.
 
 use crate::{
-    dtype::{arming, errors},
+    dtype::{access, arming, errors, register},
     handler as functions, lock,
     numpy_abi::{self, Array, MEM_HANDLER, PyDataMem_Handler, PyDataMemAllocator},
 };
@@ -53,6 +53,41 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     arming::set_capsule(capsule.into_ptr());
     arming::set_enabled(true);
     Ok(())
+}
+
+/// Tries arming once on a real array, with the NumPy that is there: the array must get a segment
+/// of ours and the caller's handler be the same afterwards. Else arming is switched off, and
+/// arrays live by their cells alone.
+pub fn probe_arming(py: Python<'_>) -> PyResult<()> {
+    let numpy = numpy_abi::import(py)?;
+    let Some(dtype) = register::all().first().copied() else { return Ok(()) };
+    // SAFETY: GIL held; new references, dropped below.
+    let works = unsafe {
+        let before = Bound::from_owned_ptr_or_err(py, numpy.get_handler())?;
+        let shape = [3];
+        let array = numpy.empty(1, shape.as_ptr(), dtype.new_descr_reference(), 0);
+        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        let after = Bound::from_owned_ptr_or_err(py, numpy.get_handler())?;
+        let managed = Array::of(numpy, &array)
+            .is_some_and(|array| access::segment_of(array.data()).is_some());
+        managed && after.is(&before) && !functions::note::is_armed()
+    };
+    arming::set_enabled(works);
+    Ok(())
+}
+
+/// Whether new arrays of registered types get managed segments with this NumPy.
+#[pyfunction]
+#[pyo3(name = "_arming_works")]
+pub fn arming_works() -> bool {
+    arming::is_enabled()
+}
+
+/// Switches arming off or on again, to test life without it.
+#[pyfunction]
+#[pyo3(name = "_set_arming")]
+pub fn set_arming(enabled: bool) {
+    arming::set_enabled(enabled);
 }
 
 /// Waits for a lock; a thread that holds the GIL lets it go meanwhile, because the holder of the

@@ -1,10 +1,11 @@
 //! `owner` and `inspect_raw`: what is behind an array's data.
 
 use crate::{
-    abi, c_api,
+    abi,
     dtype::{DType, access, errors},
     erased::{Cells, Failure},
     numpy_abi::{self, Array},
+    owner_map,
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
 
@@ -26,7 +27,7 @@ fn array_of_ours<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<(Array<'a>, &'sta
 fn owner_of(address: *const u8) -> &'static str {
     if access::segment_of(address).is_some() {
         "managed"
-    } else if c_api::is_adopted(address) {
+    } else if owner_map::is_adopted(address) {
         "adopted"
     } else {
         "foreign"

@@ -34,8 +34,9 @@ mod _runtime {
     use super::*;
     #[pymodule_export]
     use super::{
-        BorrowError, VacantError, dtype_of, handler::handler_name, inspect::inspect_raw,
-        inspect::owner, numpy_layout, scalar_from_bytes, stats, types,
+        BorrowError, VacantError, dtype_of, handler::arming_works, handler::handler_name,
+        handler::set_arming, inspect::inspect_raw, inspect::owner, numpy_layout, scalar_from_bytes,
+        stats, types,
     };
 
     #[pymodule_init]
@@ -54,7 +55,8 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_C_API", c_api::capsule(py)?)?;
     // SAFETY: GIL held; the module is alive; the table works from here on.
     unsafe { elements::register(c_api::table(), module.as_ptr().cast()) }
-        .map_err(|_raised| PyErr::fetch(py))
+        .map_err(|_raised| PyErr::fetch(py))?;
+    handler::probe_arming(py)
 }
 
 /// Names of the registered element types, in the order of registration.
