@@ -142,7 +142,8 @@ pub unsafe fn from_python(
 ) -> Result<(), Failure> {
     let element = dtype.element();
     let vtable = element.vtable();
-    if let Some((other, source)) = scalar::scalar_cell(object)
+    // SAFETY: a valid object; GIL held.
+    if let Some((other, source)) = unsafe { scalar::scalar_cell(object) }
         && ptr::eq(other, dtype)
     {
         // SAFETY: the scalar's cell is live and aligned, ours is vacant.
@@ -204,21 +205,21 @@ pub(super) fn already_raised() -> Failure {
 
 /// An object on its way between Python and an array: counted while it exists, destroyed if it
 /// does not arrive.
-struct Object<'a> {
+pub(super) struct Object<'a> {
     element: &'static ElementType,
     spare: SpareCell<'a>,
 }
 
 impl Object<'_> {
-    fn new(element: &'static ElementType) -> Result<Self, Failure> {
+    pub(super) fn new(element: &'static ElementType) -> Result<Self, Failure> {
         Ok(Object { element, spare: SpareCell::new(element)? })
     }
 
-    fn cells(&mut self) -> CellsMut<'_> {
+    pub(super) fn cells(&mut self) -> CellsMut<'_> {
         self.spare.cells()
     }
 
-    fn address(&mut self) -> *mut u8 {
+    pub(super) fn address(&mut self) -> *mut u8 {
         self.spare.cells().address(0)
     }
 }

@@ -6,7 +6,9 @@
 //! * [`traverse`]: clear and fill-zero; [`within`]: copy and move;
 //! * [`casts`]: to and from NumPy's types; [`ufuncs`]: loops, promoters, identities;
 //! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
-//! * [`convert`]: to and from Python objects; [`scalar`]: the scalar class that the runtime makes.
+//! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`]: the scalar class that the
+//!   runtime makes, and its operators;
+//! * [`guards`]: against what older NumPys do wrong.
 
 pub mod access;
 pub mod arming;
@@ -15,9 +17,11 @@ mod casts;
 pub mod class;
 pub mod convert;
 pub mod errors;
+pub mod guards;
 mod promotion;
 pub mod register;
 pub mod scalar;
+mod scalar_math;
 mod sort;
 pub mod traverse;
 pub mod ufuncs;

@@ -154,15 +154,35 @@ unsafe extern "C" fn get_loop(
             );
             return -1;
         };
-        *out_loop = Some(match (data.core.is_some(), data.operands.len() <= FEW) {
-            (false, true) => elementwise::<FEW>,
-            (false, false) => elementwise::<MOST>,
-            (true, _) => generalised,
-        });
+        *out_loop = Some(strided(data));
         *out_auxdata = ptr::from_ref(data).cast_mut().cast();
         *flags = loop_flags(data);
     }
     0
+}
+
+/// Runs a loop as NumPy would. Returns -1 with an exception set where it fails.
+///
+/// # Safety
+/// Pointers, dimensions and strides are as in NumPy's convention for the loop; no lock is held.
+pub(super) unsafe fn run(
+    data: &'static LoopData,
+    arguments: *const *mut c_char,
+    dimensions: *const isize,
+    strides: *const isize,
+) -> c_int {
+    let auxdata = ptr::from_ref(data).cast_mut().cast();
+    // SAFETY: the caller's promise; none of the three looks at the context.
+    unsafe { strided(data)(ptr::null_mut(), arguments, dimensions, strides, auxdata) }
+}
+
+/// Which of the three surrounds a loop.
+fn strided(data: &LoopData) -> StridedLoop {
+    match (data.core.is_some(), data.operands.len() <= FEW) {
+        (false, true) => elementwise::<FEW>,
+        (false, false) => elementwise::<MOST>,
+        (true, _) => generalised,
+    }
 }
 
 /// An element-by-element loop, in blocks, with at most `N` operands.

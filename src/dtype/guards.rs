@@ -1,0 +1,146 @@
+//! Guards against what NumPy does wrong below a given version; each names the version that ends
+//! it.
+//!
+//! | what | from a user | until | guard |
+//! |---|---|---|---|
+//! | `array_flat_set` copies the first 8 bytes of each element raw (numpy#32151, #32221) | `a.flat = x` | 2.5.2 | [`install`]: the setter is wrapped for arrays that hold our elements |
+//! | `copyswap` called though it is NULL (numpy#30795, #32151) | `np.place`, `a.byteswap()`, a void scalar assigned | 2.5.2 | `arrfuncs` fills the slots |
+//! | sort calls a method without naming it | `a.sort()` | 2.5.0 | `sort` brings its own `get_loop` |
+//! | `nonzero` called though it is NULL | `np.count_nonzero(a)` | open | `arrfuncs` fills the slot |
+//!
+//! Two things cannot be guarded, because NumPy asks nothing of ours on their way. A foreign buffer
+//! as an array of our elements (`np.ndarray(shape, dtype, buffer=)`, `np.memmap`) is accepted
+//! below NumPy 2.6, or an earlier one with numpy#32156, where the presence of our `finalize_descr`
+//! refuses it: replacing `ndarray.__new__` would break subclasses that took the old one over.
+//! Zeroed buffers are right (every cell is vacant); whatever else the buffer holds is taken for
+//! objects. The same goes for our dtype in structured dtypes and subarrays, which are right by the
+//! cells, without a header.
+
+use super::DType;
+use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArray_Descr, PyArrayObject, flags::*};
+use pyo3::{PyResult, exceptions::PyImportError, ffi};
+use std::{
+    ffi::{CStr, c_int, c_void},
+    ptr,
+    sync::atomic::{AtomicPtr, Ordering::Relaxed},
+};
+
+/// NumPy's own setter of `ndarray.flat`, once it is wrapped.
+static NUMPY_SET_FLAT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
+/// Installs what the running NumPy needs. Idempotent; GIL held.
+///
+/// # Errors
+/// `ImportError` where a NumPy in need of a guard is not made as expected: it must not be used.
+pub fn install(numpy: &NumpyApi) -> PyResult<()> {
+    if numpy.version() >= NumpyVersion::new(2, 5, 2) || !NUMPY_SET_FLAT.load(Relaxed).is_null() {
+        return Ok(());
+    }
+    // SAFETY: `ndarray` is a static type in these versions; its getters and setters are an array
+    // that ends with a NULL name, which its descriptors point into. GIL held.
+    unsafe {
+        let mut entry = (*numpy.array_type()).tp_getset;
+        while !entry.is_null() && !(*entry).name.is_null() {
+            if CStr::from_ptr((*entry).name) == c"flat"
+                && let Some(original) = (*entry).set
+            {
+                NUMPY_SET_FLAT.store(original as *mut c_void, Relaxed);
+                (*entry).set = Some(set_flat);
+                return Ok(());
+            }
+            entry = entry.add(1);
+        }
+    }
+    Err(PyImportError::new_err(format!(
+        "NumPy {} corrupts elements in `array.flat = values`, and the setter to guard was not \
+         found. NumPy 2.5.2 and later need no guard: pip install 'numpy>=2.5.2'.",
+        numpy.version()
+    )))
+}
+
+/// The setter of `ndarray.flat`: for arrays with elements of ours the assignment goes through the
+/// flat iterator, which copies element by element and repeats the values in the same way.
+unsafe extern "C" fn set_flat(
+    array: *mut ffi::PyObject,
+    value: *mut ffi::PyObject,
+    closure: *mut c_void,
+) -> c_int {
+    // SAFETY: Python calls it for arrays only; GIL held; the original is a setter.
+    unsafe {
+        let descr = (*array.cast::<PyArrayObject>()).descr;
+        if value.is_null() || !holds_ours(descr) {
+            let original: ffi::setter = std::mem::transmute(NUMPY_SET_FLAT.load(Relaxed));
+            return original(array, value, closure);
+        }
+        let flat = ffi::PyObject_GetAttrString(array, c"flat".as_ptr());
+        if flat.is_null() {
+            return -1;
+        }
+        let status = ffi::PyObject_SetItem(flat, ffi::Py_Ellipsis(), value);
+        ffi::Py_DECREF(flat);
+        status
+    }
+}
+
+/// Whether a dtype is ours or a structure with a field of ours.
+///
+/// # Safety
+/// `descr` is a descriptor; GIL held.
+unsafe fn holds_ours(descr: *mut PyArray_Descr) -> bool {
+    // SAFETY: the caller's promise; `fields` and `subdtype` are attributes of every dtype.
+    unsafe {
+        if DType::try_of_descr(descr).is_some() {
+            return true;
+        }
+        // Structures inherit the flag from their fields.
+        if (*descr).type_num != NPY_VOID || (*descr).flags & NPY_ITEM_REFCOUNT == 0 {
+            return false;
+        }
+        let held = fields_hold_ours(descr.cast());
+        if !ffi::PyErr_Occurred().is_null() {
+            // The flat iterator is right for every dtype.
+            ffi::PyErr_Clear();
+            return true;
+        }
+        held
+    }
+}
+
+/// # Safety
+/// `descr` is a descriptor of kind void; GIL held. An exception may be set afterwards.
+unsafe fn fields_hold_ours(descr: *mut ffi::PyObject) -> bool {
+    // SAFETY: new references are dropped here; borrowed ones live in their tuples.
+    unsafe {
+        let subdtype = ffi::PyObject_GetAttrString(descr, c"subdtype".as_ptr());
+        if subdtype.is_null() {
+            return false;
+        }
+        let mut held = false;
+        if ffi::PyTuple_Check(subdtype) != 0 {
+            held = holds_ours(ffi::PyTuple_GetItem(subdtype, 0).cast());
+        }
+        ffi::Py_DECREF(subdtype);
+        if held {
+            return true;
+        }
+        let fields = ffi::PyObject_GetAttrString(descr, c"fields".as_ptr());
+        if fields.is_null() || fields == ffi::Py_None() {
+            ffi::Py_XDECREF(fields);
+            return false;
+        }
+        let values = ffi::PyMapping_Values(fields);
+        ffi::Py_DECREF(fields);
+        if values.is_null() {
+            return false;
+        }
+        for index in 0..ffi::PyList_Size(values) {
+            // `(dtype, offset)` or `(dtype, offset, title)`.
+            let field = ffi::PyList_GetItem(values, index);
+            if ffi::PyTuple_Check(field) != 0 && !held {
+                held = holds_ours(ffi::PyTuple_GetItem(field, 0).cast());
+            }
+        }
+        ffi::Py_DECREF(values);
+        held
+    }
+}
