@@ -27,6 +27,8 @@ use std::{alloc::Layout, fmt, ptr::NonNull};
 
 #[cfg(not(any(loom, miri)))]
 mod directory;
+#[cfg(feature = "testing")]
+pub mod faults;
 #[cfg(not(any(loom, miri)))]
 pub(crate) mod fork;
 #[cfg(not(any(loom, miri)))]
@@ -231,6 +233,10 @@ pub fn trim() {
 /// Refuses what no allocation can satisfy, so that no later arithmetic overflows.
 fn checked(size: usize, align: usize) -> Result<(), AllocError> {
     if !align.is_power_of_two() || align > MAX_ALIGN || size > isize::MAX as usize / 2 {
+        return Err(AllocError { size, align });
+    }
+    #[cfg(feature = "testing")]
+    if faults::is_due() {
         return Err(AllocError { size, align });
     }
     Ok(())

@@ -60,8 +60,9 @@ pub struct Header {
     pub(super) lock: SegmentLock,
 }
 
-// The flags live in pointer bits that alignment keeps zero; the lock has to fit in beside the rest.
-const _: () = assert!(align_of::<ElementType>() > FLAGS && size_of::<Header>() <= 128);
+// The flags live in pointer bits that alignment keeps zero. Loom's atomics are larger.
+const _: () =
+    assert!(align_of::<ElementType>() > FLAGS && (cfg!(loom) || size_of::<Header>() <= 128));
 
 impl Header {
     pub(super) fn new(
@@ -139,27 +140,26 @@ impl Header {
         self.type_word.compare_exchange(word(from), word(to), AcqRel, Acquire).is_ok()
     }
 
-    /// First word of the inline bitmap, and how many words there are at most.
+    /// First bitmap word. Takes the pointer to the whole block, not a reference to the header alone:
+    /// an inline bitmap lies behind it.
+    ///
+    /// # Safety
+    /// `header` is the header of a live segment.
     #[inline]
-    pub(super) fn inline_bitmap(&self) -> (NonNull<u64>, usize) {
-        // SAFETY: the header is followed by the bitmap area of the same block.
-        let first = unsafe { NonNull::from(self).add(1) }.cast();
-        (first, (self.cells_offset - size_of::<Header>()) / size_of::<u64>())
-    }
-
-    /// First bitmap word.
-    #[inline]
-    pub(super) fn bitmap_words(&self) -> NonNull<u64> {
-        match NonNull::new(self.side_bitmap.load(Acquire)) {
-            None => self.inline_bitmap().0,
-            Some(side) => SideBitmap(side).words(),
+    pub(super) unsafe fn bitmap_words(header: NonNull<Header>) -> NonNull<u64> {
+        // SAFETY: the caller's promise; header and bitmap are in one block.
+        unsafe {
+            match NonNull::new(header.as_ref().side_bitmap.load(Acquire)) {
+                None => header.add(1).cast(),
+                Some(side) => SideBitmap(side).words(),
+            }
         }
     }
 
     /// How many bits there is room for.
     pub(super) fn bitmap_capacity(&self) -> usize {
         let words = match NonNull::new(self.side_bitmap.load(Acquire)) {
-            None => self.inline_bitmap().1,
+            None => (self.cells_offset - size_of::<Header>()) / size_of::<u64>(),
             Some(side) => SideBitmap(side).capacity(),
         };
         words * u64::BITS as usize
@@ -179,6 +179,10 @@ pub(super) struct SideBitmap(NonNull<u64>);
 impl SideBitmap {
     /// A bitmap of `bits` zeros.
     pub(super) fn new(bits: usize) -> Option<Self> {
+        #[cfg(feature = "testing")]
+        if crate::memory::faults::is_due() {
+            return None;
+        }
         let words = words_for(bits);
         let layout = std::alloc::Layout::array::<u64>(words.checked_add(1)?).ok()?;
         // SAFETY: the layout has at least one word.

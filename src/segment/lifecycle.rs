@@ -95,10 +95,12 @@ impl Segment {
     /// # Safety
     /// Nobody uses the segment any more.
     pub(super) unsafe fn release(self) {
+        let mut header = self.0;
         let side = self.header().replace_side_bitmap(None);
         self.header().poison();
-        // SAFETY: both belong to the segment, which nobody uses any more.
+        // SAFETY: all belongs to the segment, which nobody uses any more.
         unsafe {
+            header.as_mut().lock.retire();
             if let Some(side) = side {
                 side.release();
             }

@@ -19,7 +19,7 @@
 //! * `segment-live`: the handle's block is live and starts with a sealed header. Whoever holds a
 //!   handle has to know that nobody frees or resizes the segment meanwhile.
 //! * `segment-cells`: whoever reads (writes) cells or their bits holds the right to read (write)
-//!   those cells, by the segment's lock or because nobody else knows the segment.
+//!   those cells, by the segment's lock ([`Segment::lock`]) or because nobody else knows the segment.
 //! * `segment-bits`: in a segment whose type has no zero promise a bit is 1 exactly where there is
 //!   a live object; in the others where the last operation of ours left one.
 
@@ -139,6 +139,12 @@ impl Segment {
         self.header().bytes
     }
 
+    /// The lock of the cells.
+    #[inline]
+    pub fn lock(&self) -> &SegmentLock {
+        &self.header().lock
+    }
+
     /// Alignment of the first cell, in bytes.
     #[inline]
     pub fn align(self) -> usize {
@@ -228,7 +234,10 @@ impl Segment {
                 size: count.div_ceil(8),
                 align: align_of::<u64>(),
             }))?;
-            self.header().replace_side_bitmap(Some(side));
+            if let Some(old) = self.header().replace_side_bitmap(Some(side)) {
+                // SAFETY: made for the hint when the segment grew, and never used.
+                unsafe { old.release() };
+            }
         }
         if element.has_zero_promise() {
             // SAFETY: `byte_len` bytes of cells; nothing was ever built in them.
@@ -260,12 +269,6 @@ impl Segment {
         }
     }
 
-    /// The lock of the cells.
-    #[inline]
-    pub fn lock(&self) -> &SegmentLock {
-        &self.header().lock
-    }
-
     /// Records that cells `pointer .. pointer + bytes` were made vacant and their bits cleared;
     /// where that is all of them, the segment counts as untouched again, and freeing it takes
     /// constant time.
@@ -288,7 +291,8 @@ impl Segment {
     #[inline]
     fn bitmap_for(&self, element: &ElementType) -> InitBitmap<'_> {
         let bits = divide(self.byte_len(), element.size());
-        let words = self.header().bitmap_words().cast();
+        // SAFETY: `segment-live`.
+        let words = unsafe { Header::bitmap_words(self.0) }.cast();
         // SAFETY: `segment-live`; hint and `prepare` make the bitmap large enough for the type's
         // cells; its words are only ever used as atomics while the segment is shared.
         let words = unsafe { slice::from_raw_parts(words.as_ptr(), layout::words_for(bits)) };

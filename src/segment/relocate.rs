@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     erased::{ElementType, Failure},
+    lock::{LockError, Request, try_acquire_all},
     memory::{self, AllocError},
 };
 use std::{fmt, ops::Range};
@@ -27,12 +28,15 @@ pub enum ResizeError {
     Memory(AllocError),
     /// An object would not move.
     Element(Failure),
+    /// Somebody works on the cells, or they are lent.
+    InUse(LockError),
 }
 
 impl fmt::Display for ResizeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ResizeError::Memory(error) => error.fmt(f),
+            ResizeError::InUse(error) => error.fmt(f),
             ResizeError::Element(failure) => write!(f, "could not move an object: {failure}"),
         }
     }
@@ -52,8 +56,8 @@ impl Segment {
     /// in place or move as bytes; all others move through the vtable.
     ///
     /// # Errors
-    /// There is no memory, or an object would not move. The segment is then as it was, with one
-    /// exception: objects that had moved and would not move back either are destroyed.
+    /// There is no memory, an object would not move, or the segment's lock is held or lent. The
+    /// segment is then as it was, with one exception: objects that had moved and would not move back either are destroyed.
     ///
     /// # Safety
     /// Nobody else uses the segment during the call. On success nobody uses the old handle, or
@@ -61,25 +65,35 @@ impl Segment {
     pub unsafe fn resize(self, new_bytes: usize) -> Result<Resized, ResizeError> {
         let (element, flags) = self.header().type_word();
         let bound = element.filter(|_| flags & BOUND != 0);
+        // Whoever reads NumPy's documentation of `refcheck=False` knows better; a view of client
+        // code that is still alive would not survive it.
+        let mut everything = [Request::new(self.lock(), 0..self.byte_len().max(1), true)];
+        drop(try_acquire_all(&mut everything).map_err(ResizeError::InUse)?);
+        let mut header = self.0;
+        // SAFETY: the caller is alone with the segment; nobody held the lock a moment ago.
+        unsafe { header.as_mut() }.lock.retire();
         match bound {
             Some(element) if !element.is_trivially_relocatable() && !self.untouched() => {
                 // SAFETY: the same contract.
                 unsafe { self.resize_objects(element, new_bytes) }
             }
             // SAFETY: the same contract; the cells are bytes, or may move as bytes.
-            _ if new_bytes >= self.byte_len() => unsafe { self.grow_bytes(element, new_bytes) },
+            _ if new_bytes >= self.byte_len() => unsafe {
+                self.grow_bytes(element, bound.is_some(), new_bytes)
+            },
             // SAFETY: as above.
             _ => unsafe { Ok(self.shrink_bytes(bound, new_bytes)) },
         }
     }
 
-    /// Growth of cells that are only bytes to us. `element` is the type or the hint.
+    /// Growth of cells that are only bytes to us. `element` is the type, `bound` or hinted at.
     ///
     /// # Safety
     /// As for [`Self::resize`]; `new_bytes` is not smaller than before.
     unsafe fn grow_bytes(
         self,
         element: Option<&'static ElementType>,
+        bound: bool,
         new_bytes: usize,
     ) -> Result<Resized, ResizeError> {
         let error = AllocError { size: new_bytes, align: self.align() };
@@ -95,7 +109,7 @@ impl Segment {
                 // SAFETY: both bitmaps hold at least as many words as there were cells; the new
                 // one is nobody else's.
                 unsafe {
-                    side.words().copy_from_nonoverlapping(self.header().bitmap_words(), words)
+                    side.words().copy_from_nonoverlapping(Header::bitmap_words(self.0), words)
                 };
                 Some(side)
             }
@@ -130,8 +144,13 @@ impl Segment {
             unsafe { old.release() };
         }
         segment.clear_grown_bits(old_bytes, new_bytes);
-        // SAFETY: the tail lies in the block, and nobody else uses it.
-        unsafe { segment.zero_tail(old_bytes, grown.zeroed_from.saturating_sub(offset)) };
+        // Bytes behind the last whole cell were nobody's; now they may be part of a cell.
+        let kept = match element {
+            Some(element) if bound => old_bytes / element.size() * element.size(),
+            _ => old_bytes,
+        };
+        // SAFETY: the tail lies in the block, holds no object, and nobody else uses it.
+        unsafe { segment.zero_tail(kept, grown.zeroed_from.saturating_sub(offset)) };
         segment.set_canary();
         Ok(Resized { segment, destructor: None })
     }
@@ -151,9 +170,6 @@ impl Segment {
             let (kept, old) = (new_bytes / element.size(), self.cell_count());
             // SAFETY: the caller is alone with the segment.
             destructor = unsafe { self.destroy_live(kept..old, true) }.err();
-            // SAFETY: the remains of a cell that is cut in two; they must not look live when the
-            // segment grows again.
-            unsafe { self.zero_tail_of_shrunk(kept * element.size(), new_bytes) };
         }
         let offset = self.header().cells_offset;
         let mut segment = self;
@@ -173,13 +189,6 @@ impl Segment {
         header.seal();
         segment.set_canary();
         Resized { segment, destructor }
-    }
-
-    /// # Safety
-    /// Bytes `from..to` of the cells are the caller's, and hold no object.
-    unsafe fn zero_tail_of_shrunk(self, from: usize, to: usize) {
-        // SAFETY: inside the cells.
-        unsafe { self.cells().add(from).write_bytes(0, to - from) };
     }
 
     /// Zeroes the cells' bytes from `from` to the end, of which those from `zeroed_from` on are

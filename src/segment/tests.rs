@@ -161,6 +161,19 @@ fn a_resize_that_fails_leaves_the_segment_whole() {
 }
 
 #[test]
+fn a_segment_in_use_is_not_resized() {
+    let segment = Segment::allocate(800, 64, None, true).unwrap();
+    let mut reading = [crate::lock::Request::new(segment.lock(), 0..8, false)];
+    let guard = crate::lock::acquire_all(&mut reading).unwrap();
+    for bytes in [8, 8000] {
+        assert!(matches!(unsafe { segment.resize(bytes) }, Err(ResizeError::InUse(_))));
+    }
+    drop(guard);
+    let segment = unsafe { segment.resize(8000).unwrap().segment };
+    unsafe { segment.free().unwrap() };
+}
+
+#[test]
 fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
     let tracer = Tracer::new(Kind::Boxed);
     let segment = bound(tracer, 300);

@@ -1,6 +1,8 @@
 //! What the core's tests, benchmarks and fuzz targets share: element types that count and check
-//! themselves.
+//! themselves, and a model of every operation on segments.
 
+mod operations;
 mod tracer;
 
+pub use operations::{Operation, Run, run};
 pub use tracer::{Counts, Kind, Mishap, Tracer};

@@ -9,13 +9,12 @@ use crate::{
     erased::{CellsMut, ElementType},
 };
 use std::{
-    any::Any,
     ffi::{CString, c_void},
     mem::MaybeUninit,
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed},
     },
 };
 
@@ -101,6 +100,8 @@ struct Ground {
     mishap: Mutex<Mishap>,
     /// Destructors until one fails; negative: none is planned.
     destructor_countdown: AtomicI64,
+    /// An object found itself overwritten, moved or ended twice.
+    broken: AtomicBool,
 }
 
 /// One Tracer element type with its counts. Every call of [`Tracer::new`] makes another type, so
@@ -112,8 +113,12 @@ pub struct Tracer {
     ground: &'static Ground,
 }
 
+struct PlannedPanic;
+
 /// Keeps every type reachable: element types live forever, and are no leak.
 static ALL: Mutex<Vec<Tracer>> = Mutex::new(Vec::new());
+/// Types that nobody uses at present.
+static IDLE: Mutex<Vec<Tracer>> = Mutex::new(Vec::new());
 
 /// What a pointer in a cell owns.
 struct Owned {
@@ -242,9 +247,8 @@ impl Ground {
         match *self.mishap.lock().unwrap_or_else(PoisonError::into_inner) {
             Mishap::Fail => Err("a planned failure"),
             Mishap::Panic => {
-                let payload: Box<dyn Any + Send> = Box::new("a planned panic");
                 // Unwinds without the panic hook's message.
-                resume_unwind(payload)
+                resume_unwind(Box::new(PlannedPanic))
             }
         }
     }
@@ -255,20 +259,21 @@ impl Ground {
 /// # Safety
 /// `report` is valid.
 unsafe fn each(
+    ground: &Ground,
     count: usize,
     report: *mut Report,
     mut step: impl FnMut(usize) -> Result<(), &'static str>,
 ) -> Status {
     for index in 0..count {
-        let outcome = catch_unwind(AssertUnwindSafe(|| step(index)));
-        let message = match &outcome {
+        let message = match catch_unwind(AssertUnwindSafe(|| step(index))) {
             Ok(Ok(())) => continue,
-            Ok(Err(message)) => *message,
-            Err(payload) => match payload.downcast_ref::<&'static str>() {
-                Some(message) => *message,
-                // A check of ours: the test has to fail, whatever it expects.
-                None => std::process::abort(),
-            },
+            Ok(Err(message)) => message,
+            Err(payload) if payload.is::<PlannedPanic>() => "a planned panic",
+            Err(_) => {
+                // A check of ours, whose message the panic hook has shown.
+                ground.broken.store(true, Relaxed);
+                "an object found itself broken"
+            }
         };
         // SAFETY: the caller's promise.
         let report = unsafe { &mut *report };
@@ -295,7 +300,7 @@ unsafe extern "C" fn construct(
     // SAFETY: `abi::ConstructFn`.
     unsafe {
         let ground = ground(context);
-        each(count, report, |index| {
+        each(ground, count, report, |index| {
             ground.step()?;
             ground.build(cells.offset(stride * index as isize), 0);
             if ground.kind == Kind::ZeroDefault {
@@ -319,7 +324,7 @@ unsafe extern "C" fn copy_construct(
     // SAFETY: `abi::CopyFn`.
     unsafe {
         let ground = ground(context);
-        each(count, report, |index| {
+        each(ground, count, report, |index| {
             let value = ground.read(from.offset(from_stride * index as isize));
             ground.step()?;
             ground.build(to.offset(to_stride * index as isize), value);
@@ -343,7 +348,7 @@ unsafe extern "C" fn assign(
     // SAFETY: `abi::CopyFn`.
     unsafe {
         let ground = ground(context);
-        each(count, report, |index| {
+        each(ground, count, report, |index| {
             let value = ground.read(from.offset(from_stride * index as isize));
             ground.read(to.offset(to_stride * index as isize));
             ground.step()?;
@@ -366,7 +371,7 @@ unsafe extern "C" fn relocate(
     unsafe {
         let ground = ground(context);
         let size = ground.kind.layout().0;
-        each(count, report, |index| {
+        each(ground, count, report, |index| {
             let from = from.offset(from_stride * index as isize);
             let to = to.offset(to_stride * index as isize);
             ground.read(from);
@@ -394,7 +399,7 @@ unsafe extern "C" fn destroy(
     unsafe {
         let ground = ground(context);
         let mut failed = false;
-        let status = each(count, report, |index| {
+        let status = each(ground, count, report, |index| {
             ground.end(cells.offset(stride * index as isize));
             let planned = ground.destructor_countdown.load(Relaxed) >= 0;
             failed |= planned && ground.destructor_countdown.fetch_sub(1, Relaxed) == 0;
@@ -455,6 +460,7 @@ impl Tracer {
             countdown: AtomicI64::new(-1),
             mishap: Mutex::new(Mishap::Fail),
             destructor_countdown: AtomicI64::new(-1),
+            broken: AtomicBool::new(false),
         }));
         let name = CString::new(format!("denizen.testing.{kind:?}")).unwrap_or_default();
         let (size, align) = kind.layout();
@@ -502,13 +508,32 @@ impl Tracer {
         tracer
     }
 
+    /// A type of that kind which nobody else uses until it is given back: for those who need
+    /// thousands of them, one after the other.
+    pub(super) fn borrow(kind: Kind) -> Tracer {
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        match idle.iter().position(|tracer| tracer.kind() == kind) {
+            Some(index) => idle.swap_remove(index),
+            None => Tracer::new(kind),
+        }
+    }
+
+    /// Gives a borrowed type back, with no object alive.
+    pub(super) fn give_back(self) {
+        IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+    }
+
     /// How the object sits in its cell.
     pub fn kind(self) -> Kind {
         self.ground.kind
     }
 
     /// What the objects counted so far.
+    ///
+    /// # Panics
+    /// An object found itself broken.
     pub fn counts(self) -> Counts {
+        assert!(!self.ground.broken.load(Relaxed), "an object found itself broken");
         let load = |counter: &AtomicU64| counter.load(Relaxed);
         let (built, ended) = (load(&self.ground.built), load(&self.ground.ended));
         Counts {
@@ -530,10 +555,10 @@ impl Tracer {
         self.ground.destructor_countdown.store(steps.into(), Relaxed);
     }
 
-    /// Takes plans back; says whether the planned mishap had not happened yet.
-    pub fn cancel_plans(self) -> bool {
+    /// Takes plans back.
+    pub fn cancel_plans(self) {
         self.ground.destructor_countdown.store(-1, Relaxed);
-        self.ground.countdown.swap(-1, Relaxed) >= 0
+        self.ground.countdown.store(-1, Relaxed);
     }
 
     /// The value of a live cell, which is checked to be whole.
