@@ -1,0 +1,309 @@
+"""Trials from public bug reports: whatever NumPy does, each object is built and ended once.
+
+The ids are those of the public threads that the trials come from; every test is also checked by
+the `balanced` fixture, which counts live objects before and after.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import denizen
+from denizen import Integer, Rational
+
+BIG = 2**100
+TYPES = {
+    "Integer": (Integer, [BIG, 0, -3, BIG + 1, 7, -(BIG**2), 1, 2]),
+    "Rational": (Rational, ["1/3", 0, f"{BIG}/7", "-5/2", 4, "22/7", f"-1/{BIG}", 9]),
+}
+
+
+@pytest.fixture(params=TYPES)
+def kind(request):
+    return TYPES[request.param]
+
+
+@pytest.fixture
+def a(kind):
+    return np.array(kind[1], dtype=kind[0])
+
+
+def objects(array):
+    """The same values as a `dtype=object` array of plain Python numbers."""
+    return array.astype(object)
+
+
+def stats(array):
+    return denizen.stats()[array.dtype.name if "." in array.dtype.name else str(array.dtype)]
+
+
+def assert_same(array, expected):
+    assert array.astype(object).tolist() == np.asarray(expected, dtype=object).tolist()
+
+
+# T01, numpy#10721 and #15944
+def test_half_overwritten_array_balances(a):
+    before = stats(a)
+    b = a.copy()
+    b[::2] = b[1::2]
+    del b
+    after = stats(a)
+    assert after["live"] == before["live"]
+    made = after["constructed"] - before["constructed"]
+    assert made == after["destroyed"] - before["destroyed"] and made > 0
+
+
+# T02, eigenpy#370
+@pytest.mark.parametrize("make", [np.zeros, np.empty])
+def test_unfilled_cells_read_as_the_default(kind, make):
+    fresh = make(6, dtype=kind[0])
+    assert fresh.tolist() == [0] * 6
+    assert (fresh + fresh == 0).all() and not fresh.any()
+    assert "0" in repr(fresh)
+    out = np.empty_like(fresh)
+    np.add(fresh, 1, out=out, where=[True, False] * 3)
+    assert out.tolist() == [1, 0] * 3
+
+
+# T03, EASTL#485
+def test_assignment_constructs_or_assigns_by_the_cell(a):
+    target = np.zeros(len(a), dtype=a.dtype)
+    target[::2] = a[::2]
+    before = stats(a)
+    target[:] = a
+    after = stats(a)
+    assert_same(target, objects(a))
+    # Only the vacant half with values that are not zero was built; the rest was assigned.
+    built = sum(1 for value in a[1::2].tolist() if value != 0)
+    assert after["constructed"] - before["constructed"] == built
+
+
+# T04, dealii#13005
+def test_filling_over_a_full_array_ends_the_old_values(a):
+    target = a.copy()
+    target.fill(5)
+    assert target.tolist() == [5] * len(a)
+    np.copyto(target, a)
+    assert_same(target, objects(a))
+    np.multiply(a, a, out=target)
+    assert_same(target, objects(a) * objects(a))
+
+
+# T05, numpy#10897
+SELECTIONS = {
+    "take": lambda x: x.take([0, 3, 3, 5]),
+    "repeat": lambda x: x.repeat(3),
+    "tile": lambda x: np.tile(x, 2),
+    "roll": lambda x: np.roll(x, 3),
+    "where": lambda x: np.where(np.arange(len(x)) % 2 == 0, x, x[::-1]),
+    "choose": lambda x: np.choose(np.arange(len(x)) % 2, [x, x[::-1]]),
+    "compress": lambda x: x.compress(np.arange(len(x)) % 3 != 0),
+    "delete": lambda x: np.delete(x, [1, 2]),
+    "insert": lambda x: np.insert(x, 2, x[:2]),
+    "pad": lambda x: np.pad(x, 2, mode="edge"),
+    "flatten": lambda x: x.reshape(2, -1).flatten(),
+    "fancy": lambda x: x[[1, 1, 0]],
+    "mask": lambda x: x[np.arange(len(x)) > 2],
+    "concatenate": lambda x: np.concatenate([x, x]),
+    "stack": lambda x: np.stack([x, x], axis=1),
+    "append": lambda x: np.append(x, x[:1]),
+    "flip": lambda x: np.flip(x).copy(),
+    "broadcast": lambda x: np.broadcast_to(x, (3, len(x))).copy(),
+    "block": lambda x: np.block([[x[:2], x[2:4]], [x[4:6], x[6:8]]]),
+    "rot90": lambda x: np.rot90(x.reshape(2, 4)).copy(),
+    "extract": lambda x: np.extract(np.arange(len(x)) % 2 == 1, x),
+}
+
+
+@pytest.mark.parametrize("name", SELECTIONS)
+def test_selections_are_independent_copies(a, name):
+    select = SELECTIONS[name]
+    expected = select(objects(a)).tolist()
+    result = select(a)
+    assert result.dtype == a.dtype
+    a[:] = 99
+    assert result.tolist() == expected
+
+
+def test_put_putmask_place_and_at(a):
+    expected = objects(a)
+    for array in (a, expected):
+        np.put(array, [0, 4], array[[1, 2]])
+        np.putmask(array, np.arange(len(array)) % 3 == 0, array[::-1].copy())
+        np.place(array, np.arange(len(array)) > 5, array[:3].copy())
+        np.add.at(array, [0, 0, 1], 5)
+    assert_same(a, expected)
+
+
+# T06, numpy#11075
+def test_assigning_a_float_leaves_nothing_behind(kind):
+    x = np.array([5, 6, 7], dtype=kind[0])
+    x[:] = 0.0
+    assert x.tolist() == [0, 0, 0]
+    x[1:] = 3
+    assert x.tolist() == [0, 3, 3]
+
+
+# T07, numpy#22686
+@pytest.mark.parametrize("size", [16, 17, 8192, 20_000])
+def test_buffered_operations_never_read_in_front_of_foreign_memory(kind, size):
+    x = np.arange(size).astype(kind[0])
+    y = np.arange(size)
+    assert ((x + y).astype(np.int64) == 2 * y).all()
+    with np.errstate(all="ignore"):
+        old = np.setbufsize(16)
+        try:
+            assert (np.add(x, y, dtype=x.dtype).astype(np.int64) == 2 * y).all()
+            assert (np.multiply(y, x).astype(np.int64) == y * y).all()
+        finally:
+            np.setbufsize(old)
+    total = 0
+    iterator = np.nditer(
+        [y, None],
+        flags=["buffered", "refs_ok", "external_loop"],
+        op_flags=[["readonly"], ["writeonly", "allocate"]],
+        op_dtypes=[x.dtype, x.dtype],
+        casting="unsafe",
+        buffersize=16,
+    )
+    with iterator:
+        for source, target in iterator:
+            target[...] = source + 1
+            total += len(source)
+        assert total == size
+        assert (iterator.operands[1].astype(np.int64) == y + 1).all()
+
+
+# T08 and T09, numpy#26859; T48, gh-30181
+@pytest.mark.parametrize("size", [0, 1, 5, 8, 9, 100, 10_000, 300_000])
+def test_resize_moves_and_fills(a, size):
+    expected = objects(a)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        a.resize(size, refcheck=False)
+        kept = min(size, len(expected))
+        assert a[:kept].tolist() == expected[:kept].tolist()
+        assert not a[kept:].any()
+        if size:
+            a[-1] = BIG
+        a.resize(3, refcheck=False)
+        a.resize(20, refcheck=False)
+    assert not a[3:].any()
+
+
+# T14, numpy#32013
+def test_fromiter_twice_with_one_dtype(kind):
+    dtype = np.dtype(kind[0])
+    values = [int(v) for v in range(50)]
+    one = np.fromiter(iter(values), dtype=dtype)
+    two = np.fromiter(iter(values), dtype=dtype, count=50)
+    assert one.tolist() == two.tolist() == values
+    with pytest.raises(ValueError, match="[Ii]terator too short|too short"):
+        np.fromiter(iter(values), dtype=dtype, count=60)
+
+    def failing():
+        yield BIG
+        yield BIG
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError):
+        np.fromiter(failing(), dtype=dtype)
+
+
+# T19, numpy#16131
+def test_add_in_every_memory_layout(kind):
+    values = np.arange(24).reshape(2, 3, 4)
+    c = values.astype(kind[0])
+    f = np.asfortranarray(c)
+    variants = [c, f, c[::-1], c[:, ::-1, ::2], c.transpose(2, 0, 1), c[0, 0, 0], c[..., 1],
+                np.broadcast_to(c[0], (2, 3, 4)), c[:0]]  # fmt: skip
+    for x in variants:
+        assert_same(x + x, objects(x) + objects(x))
+        assert_same(x * 2 - x, objects(x) * 2 - objects(x))
+
+
+# T25, NEP 49
+@pytest.mark.parametrize("shape", [(2, 0, 2), (0,), (), (1,), (3, 1)])
+def test_odd_shapes(kind, shape):
+    for make in (np.zeros, np.empty):
+        x = make(shape, dtype=kind[0])
+        assert x.shape == shape and denizen.owner(x) == "managed"
+        assert (x + 1).tolist() == np.ones(shape, dtype=int).tolist()
+        x[...] = BIG
+        assert x.size == 0 or x.max() == BIG
+
+
+# T31, numpy#11255
+def test_storage_outlives_the_last_view(a):
+    expected = objects(a)
+    view = a.reshape(2, 4)[:, 1:3].T
+    flat = a.ravel()
+    assert flat.base is not None
+    del a
+    assert view.tolist() == expected.reshape(2, 4)[:, 1:3].T.tolist()
+    flat.setflags(write=False)
+    with pytest.raises(ValueError, match="read-only"):
+        flat[0] = 1
+    del flat
+    assert denizen.owner(view) == "managed"
+    del view
+
+
+# T36: an error midway leaves everything before it done and everything after it untouched
+@pytest.mark.parametrize("position", [0, 3, 7])
+def test_an_element_that_fails_midway(kind, position):
+    x = np.array([BIG] * 8, dtype=Rational)
+    y = np.array([2] * 8, dtype=Rational)
+    y[position] = 0
+    out = np.array([5] * 8, dtype=Rational)
+    with pytest.raises(ZeroDivisionError):
+        np.divide(x, y, out=out)
+    assert out.tolist()[:position] == [BIG // 2] * position
+    assert out.tolist()[position:] == [5] * (8 - position)
+    with pytest.raises(ZeroDivisionError):
+        x / y
+    assert (x == BIG).all()
+
+
+def test_failed_assignment_keeps_earlier_values(kind):
+    x = np.array([1, 2, 3], dtype=kind[0])
+    with pytest.raises((TypeError, ValueError)):
+        x[1] = object()
+    with pytest.raises((TypeError, ValueError)):
+        x[0] = "no number"
+    assert x.tolist() == [1, 2, 3]
+    with pytest.raises(TypeError):
+        x[:] = [7, object(), 9]
+    assert x.tolist() == [1, 2, 3]
+
+
+def test_absurd_results_are_errors():
+    one = np.array([1], dtype=Integer)
+    with pytest.raises((MemoryError, OverflowError)):
+        np.left_shift(one, 2**45)
+    with pytest.raises((MemoryError, OverflowError)):
+        np.array([10], dtype=Integer) ** np.array([10**12], dtype=Integer)
+    assert one.tolist() == [1]
+
+
+def test_shuffle_and_permutations_keep_the_objects(a):
+    expected = sorted(objects(a).tolist())
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        rng.shuffle(a)
+    assert sorted(a.tolist()) == expected
+    assert sorted(rng.permutation(a).tolist()) == expected
+    half = np.zeros(2 * len(a), dtype=a.dtype)
+    half[: len(a)] = a
+    rng.shuffle(half)
+    half += 0
+    assert sorted(half.tolist()) == sorted(expected + [0] * len(a))
+
+
+def test_setstate_over_a_full_array(a):
+    state = np.array([1, 2, 3], dtype=a.dtype).__reduce__()[2]
+    a.__setstate__(state)
+    assert a.tolist() == [1, 2, 3]
+    a.resize(10, refcheck=False)
+    assert a.tolist() == [1, 2, 3] + [0] * 7
