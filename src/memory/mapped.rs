@@ -19,9 +19,13 @@ pub(super) fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {
     obtain(size, align, false)
 }
 
+/// Up to this size a kept block is cleared, which costs less than the page faults of a fresh
+/// one. Beyond it a fresh one may never be touched as a whole.
+const CLEARED_MAX: usize = 4 << 20;
+
 #[inline]
 pub(super) fn allocate_zeroed(size: usize, align: usize) -> Result<Block, AllocError> {
-    let block = obtain(size, align, true)?;
+    let block = obtain(size, align, size > CLEARED_MAX)?;
     if !block.zeroed {
         // SAFETY: the block is ours and has this size.
         unsafe { block.start.write_bytes(0, block.size) };
