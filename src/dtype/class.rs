@@ -309,12 +309,12 @@ unsafe extern "C" fn descr_reduce(
         if function.is_null() {
             return ptr::null_mut();
         }
-        ffi::Py_BuildValue(
-            c"N(s#)".as_ptr(),
-            function,
+        let text = ffi::PyUnicode_FromStringAndSize(
             name.as_ptr().cast::<c_char>(),
             name.len() as ffi::Py_ssize_t,
-        )
+        );
+        // Not `s#`: CPython 3.11 takes that only from code compiled with a macro.
+        ffi::Py_BuildValue(c"N(N)".as_ptr(), function, text)
     }
 }
 
