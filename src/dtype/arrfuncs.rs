@@ -13,8 +13,8 @@
 //! | dotfunc | dot, inner, vdot | |
 //! | copyswap, copyswapn | `a.flat = x` from 2.5.2 on | np.place |
 //!
-//! Those that do not look return a result beside the exception, as they do for object arrays:
-//! Python then raises `SystemError`, with our exception as its cause. Once an exception is set,
+//! Those that do not look return a result beside the exception, as they do for object arrays: Python
+//! raises it when it looks next, or `SystemError` with it as the cause. Once an exception is set,
 //! none of the functions calls the client again.
 //!
 //! `partition` and sorts of structured arrays permute cells raw, and compare copies of their bytes

@@ -15,7 +15,7 @@ use crate::{
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*, types::PyType};
 use std::{
-    ffi::{CString, c_char, c_int, c_void},
+    ffi::{CString, c_int, c_void},
     ptr,
 };
 
@@ -458,14 +458,8 @@ unsafe extern "C" fn reduce(
         if function.is_null() {
             return ptr::null_mut();
         }
-        ffi::Py_BuildValue(
-            c"N(s#y#)".as_ptr(),
-            function,
-            name.as_ptr().cast::<c_char>(),
-            name.len() as ffi::Py_ssize_t,
-            bytes.as_ptr().cast::<c_char>(),
-            bytes.len() as ffi::Py_ssize_t,
-        )
+        let bytes = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as isize);
+        ffi::Py_BuildValue(c"N(NN)".as_ptr(), function, class::new_text(name), bytes)
     }
 }
 

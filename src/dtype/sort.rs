@@ -13,9 +13,9 @@ use crate::{
     abi::{self, Report},
     erased::{Cells, ElementType, Failure},
     numpy_abi::{
-        NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethod_Context,
-        PyArrayMethod_SortParameters, PyArrayMethod_Spec, PyArrayMethodObject, PyUFunc_LoopSlot,
-        callbacks::StridedLoop, flags::*, slots,
+        NpyAuxData, NumpyApi, NumpyVersion, PyArray_DTypeMeta, PyArray_Descr,
+        PyArrayMethod_Context, PyArrayMethod_SortParameters, PyArrayMethod_Spec,
+        PyArrayMethodObject, PyUFunc_LoopSlot, callbacks::StridedLoop, flags::*, slots,
     },
     segment::Segment,
 };
@@ -68,9 +68,15 @@ pub(super) fn register(
     };
     let mut sort = spec(c"denizen_sort", &mut sort_dtypes, &mut sort_slots);
     let mut argsort = spec(c"denizen_argsort", &mut argsort_dtypes, &mut argsort_slots);
+    // NumPy 2.4 looks functions up, later ones know them by bare names.
+    let (sort_name, argsort_name) = if numpy.version() < NumpyVersion::new(2, 5, 0) {
+        (c"numpy:sort", c"numpy:argsort")
+    } else {
+        (c"sort", c"argsort")
+    };
     let mut list = [
-        PyUFunc_LoopSlot { name: c"numpy:sort".as_ptr(), spec: &mut sort },
-        PyUFunc_LoopSlot { name: c"numpy:argsort".as_ptr(), spec: &mut argsort },
+        PyUFunc_LoopSlot { name: sort_name.as_ptr(), spec: &mut sort },
+        PyUFunc_LoopSlot { name: argsort_name.as_ptr(), spec: &mut argsort },
         PyUFunc_LoopSlot { name: ptr::null(), spec: ptr::null_mut() },
     ];
     // SAFETY: GIL held; a list that ends with a NULL name, whose specs live through the call.
