@@ -7,6 +7,7 @@ use crate::{
     lock::{self, LockError, Request, SegmentLock},
     segment::{Ledger, Segment},
 };
+use pyo3::ffi;
 use std::{ops::Range, sync::OnceLock};
 
 /// Most cells between two looks at the ledger: one block's cells stay in the cache.
@@ -111,6 +112,33 @@ pub fn with_segments<const N: usize>(
 pub fn segment_of(address: *const u8) -> Option<Segment> {
     // SAFETY: an operand's memory stays allocated for the call: its array is alive.
     unsafe { Segment::find(address) }
+}
+
+/// Runs `work` without the GIL, where that pays and this thread holds it.
+///
+/// Casts are called with it: an error in a cast out of or into NumPy's iteration buffers makes
+/// NumPy (2.5 and the development branch of 2.6 included, `npyiter_clear_buffers`) use the
+/// interpreter without asking whether it has it.
+#[inline]
+pub fn without_gil<R>(count: usize, work: impl FnOnce() -> R) -> R {
+    /// From as many elements on NumPy itself lets the GIL go.
+    const WORTHWHILE: usize = 500;
+    // SAFETY: callable in any thread.
+    if count < WORTHWHILE || unsafe { ffi::PyGILState_Check() } == 0 {
+        return work();
+    }
+    // SAFETY: this thread holds the GIL, and takes it again below, however `work` ends.
+    let _taken_again = TakenAgain(unsafe { ffi::PyEval_SaveThread() });
+    work()
+}
+
+struct TakenAgain(*mut ffi::PyThreadState);
+
+impl Drop for TakenAgain {
+    fn drop(&mut self) {
+        // SAFETY: the state that `PyEval_SaveThread` gave to this thread.
+        unsafe { ffi::PyEval_RestoreThread(self.0) };
+    }
 }
 
 /// Runs `work` on output cells with the ledger open: what it constructs and destroys is counted,

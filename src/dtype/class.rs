@@ -205,7 +205,7 @@ pub(super) unsafe fn create(
     ];
     slots.extend(super::arrfuncs::slots(element));
     slots.push(slots::END);
-    let mut within = super::within::CastSpec::new(element);
+    let mut within = super::within::CastSpec::new();
     let mut casts = vec![within.as_mut_ptr()];
     casts.append(spec.casts);
     casts.push(ptr::null_mut());
@@ -340,7 +340,7 @@ unsafe extern "C" fn common_dtype(
     // SAFETY: a class of ours, and a DType class; GIL held.
     unsafe {
         let dtype = DType::of_class(class);
-        let common = super::casts::common_class(dtype, other)
+        let common = super::promotion::common_class(dtype, other)
             .map_or_else(|| ffi::Py_NotImplemented().cast::<PyArray_DTypeMeta>(), |common| common);
         ffi::Py_INCREF(common.cast());
         common
@@ -374,6 +374,12 @@ unsafe extern "C" fn finalize_descr(descr: *mut PyArray_Descr) -> *mut PyArray_D
 pub(super) fn loop_flags(element: &ElementType) -> c_int {
     let gil = if element.is_thread_safe() { 0 } else { NPY_METH_REQUIRES_PYAPI };
     NPY_METH_NO_FLOATINGPOINT_ERRORS | gil
+}
+
+/// `NPY_METH_*` flags that every cast has: NumPy calls it with the GIL, which it lets go itself
+/// ([`super::access::without_gil`]).
+pub(super) fn cast_flags() -> c_int {
+    NPY_METH_NO_FLOATINGPOINT_ERRORS | NPY_METH_REQUIRES_PYAPI
 }
 
 /// Why a type cannot be the element type of NumPy arrays.

@@ -4,7 +4,8 @@
 //! * [`arming`]: how new arrays get managed segments;
 //! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
 //! * [`traverse`]: clear and fill-zero; [`within`]: copy and move;
-//! * [`casts`]: to and from NumPy's types; [`ufuncs`]: loops, promoters, identities;
+//! * [`casts`]: to and from NumPy's types, of which [`numbers`] are converted in blocks and
+//!   [`text_casts`] one by one; [`promotion`]: where two types meet; [`ufuncs`]: loops, identities;
 //! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
 //! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`]: the scalar class that the
 //!   runtime makes, and its operators;
@@ -18,11 +19,13 @@ pub mod class;
 pub mod convert;
 pub mod errors;
 pub mod guards;
+mod numbers;
 mod promotion;
 pub mod register;
 pub mod scalar;
 mod scalar_math;
 mod sort;
+mod text_casts;
 pub mod traverse;
 pub mod ufuncs;
 pub mod within;

@@ -1,12 +1,406 @@
-//! TEMP stub
-use super::{DType, register::LoopData};
-use crate::numpy_abi::*;
-use pyo3::prelude::*;
-pub fn register_promoters(
-    _p: Python<'_>,
-    _n: &NumpyApi,
-    _d: &'static DType,
-    _l: &LoopData,
+//! Which type two types meet in, and the promoters that tell NumPy's ufuncs so.
+//!
+//! A promoter is registered for every ufunc that the type has a loop for, for the operand tuples
+//! in which some operands are the type and the others anything (`np.dtype`, the abstract base of
+//! all DType classes, which NumPy matches with `issubclass`). An exact loop always wins over it.
+//!
+//! NumPy picks the best of all matching tuples and gives up where two are equally good, so a
+//! tuple of two element types is registered of its own, and before the vaguer ones. Comparisons
+//! get promoters even where the type has no loop: without one NumPy answers `==` with `False` for
+//! all elements, whatever they are.
+
+use super::{
+    DType, casts, errors,
+    numbers::{self, Family, Number},
+    register::{LoopData, OperandType, builtin_class},
+    ufuncs,
+};
+use crate::{
+    abi::{self, CastLevel},
+    numpy_abi::{self, NumpyApi, PyArray_DTypeMeta, UFUNC_PROMOTER, flags::*},
+};
+use pyo3::{ffi, prelude::*, types::PyTuple};
+use std::{
+    ffi::{CStr, c_int},
+    ptr,
+    sync::Mutex,
+};
+
+type Class = *mut PyArray_DTypeMeta;
+
+/// The DType class in which values of `dtype` and of `other` meet:
+///
+/// * `dtype`, where `other` casts to it within the kind (a Python `int` counts as `int64`, `float`
+///   as `float64`, `complex` as `complex128`);
+/// * else `other`, where `dtype` casts to it safely; else the 64-bit type of `other`'s family,
+///   where `dtype` casts to that within the kind (`int64` and `float32` meet in `float64` too);
+/// * of two element types, the one to which the other casts safely.
+///
+/// # Safety
+/// `other` is a DType class; GIL held.
+pub(super) unsafe fn common_class(dtype: &'static DType, other: Class) -> Option<Class> {
+    let numpy = numpy_abi::get()?;
+    let own = dtype.class();
+    let level = |from: Class, to: Class| casts::find(from, to).map(|entry| entry.level);
+    let within = |from, to, most: CastLevel| level(from, to).is_some_and(|level| level <= most);
+    // SAFETY: the caller's promise.
+    if let Some(second) = unsafe { DType::try_of_class(other) } {
+        if ptr::eq(second, dtype) {
+            return Some(own);
+        }
+        let to_other = within(own, other, abi::CAST_SAFE);
+        let to_own = within(other, own, abi::CAST_SAFE);
+        return match (to_other, to_own) {
+            (true, false) => Some(other),
+            (false, true) => Some(own),
+            // Whatever the order in which NumPy asks, the answer is the same.
+            (true, true) if dtype.element().name() < second.element().name() => Some(own),
+            (true, true) => Some(other),
+            (false, false) => None,
+        };
+    }
+    let stand_in = concrete(numpy, other);
+    // SAFETY: a DType class.
+    let number = numbers::number(unsafe { (*stand_in).type_num })?;
+    if within(stand_in, own, abi::CAST_SAME_KIND) {
+        return Some(own);
+    }
+    if within(own, stand_in, abi::CAST_SAFE) {
+        return Some(stand_in);
+    }
+    let wide = widest(numpy, stand_in, number);
+    within(own, wide, abi::CAST_SAME_KIND).then_some(wide)
+}
+
+/// The class of values of Python's number types, for NumPy's stand-ins for those.
+fn concrete(numpy: &NumpyApi, class: Class) -> Class {
+    if class == numpy.py_long_dtype() {
+        numpy.long_dtype()
+    } else if class == numpy.py_float_dtype() {
+        numpy.double_dtype()
+    } else if class == numpy.py_complex_dtype() {
+        numpy.cdouble_dtype()
+    } else {
+        class
+    }
+}
+
+/// The 64-bit type of a number's family.
+fn widest(numpy: &NumpyApi, class: Class, number: &Number) -> Class {
+    match (number.family, number.size) {
+        (Family::Signed, _) => numpy.long_dtype(),
+        (Family::Unsigned, _) => numpy.ulong_dtype(),
+        (Family::Float, 2 | 4) => numpy.double_dtype(),
+        (Family::Complex, 8) => numpy.cdouble_dtype(),
+        _ => class,
+    }
+}
+
+/// The ufuncs for which NumPy turns "no loop" into a result.
+const COMPARISONS: [&str; 6] =
+    ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"];
+
+/// Which types have promoters for which ufuncs (borrowed pointers).
+static PROMOTED: Mutex<Vec<(usize, &'static DType)>> = Mutex::new(Vec::new());
+
+/// Registers the promoters of a type whose loops are all registered already.
+///
+/// # Errors
+/// What NumPy refuses.
+pub(super) fn register_promoters(
+    py: Python<'_>,
+    numpy: &'static NumpyApi,
+    dtype: &'static DType,
 ) -> PyResult<()> {
+    let mut done: Vec<usize> = Vec::new();
+    for data in &dtype.operations().loops {
+        if data.input_count > 1 && !done.contains(&data.ufunc) {
+            done.push(data.ufunc);
+            promote_ufunc(py, numpy, dtype, data.ufunc, data.input_count, data.operands.len())?;
+        }
+    }
+    let module = py.import("numpy")?;
+    for name in COMPARISONS {
+        // NumPy's ufuncs live forever.
+        let ufunc = module.getattr(name)?.as_ptr() as usize;
+        if !done.contains(&ufunc) {
+            promote_ufunc(py, numpy, dtype, ufunc, 2, 3)?;
+        }
+    }
     Ok(())
+}
+
+/// Registers the promoters of a type for one ufunc.
+fn promote_ufunc(
+    py: Python<'_>,
+    numpy: &'static NumpyApi,
+    dtype: &'static DType,
+    ufunc: usize,
+    input_count: usize,
+    operand_count: usize,
+) -> PyResult<()> {
+    let others: Vec<&'static DType> = {
+        let mut promoted = PROMOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let others = promoted.iter().filter(|(known, _)| *known == ufunc).map(|&(_, other)| other);
+        let others = others.collect();
+        promoted.push((ufunc, dtype));
+        others
+    };
+    let anything: Class = numpy.descr_type().cast();
+    let mut tuples = patterns(input_count, anything, &[dtype.class()]);
+    for other in others {
+        tuples.extend(patterns(input_count, anything, &[dtype.class(), other.class()]));
+    }
+    tuples.sort_by_key(|tuple| tuple.iter().filter(|class| **class == anything).count());
+    // SAFETY: a static function; NumPy never calls a capsule's destructor that is not there.
+    let capsule = unsafe {
+        let pointer = promote as numpy_abi::callbacks::Promoter as *mut std::ffi::c_void;
+        Bound::from_owned_ptr_or_err(
+            py,
+            ffi::PyCapsule_New(pointer, UFUNC_PROMOTER.as_ptr(), None),
+        )?
+    };
+    for tuple in tuples {
+        if has_loop(ufunc, &tuple) {
+            continue;
+        }
+        let mut items: Vec<Bound<'_, PyAny>> = tuple
+            .iter()
+            // SAFETY: DType classes are immortal Python types.
+            .map(|class| unsafe { Bound::from_borrowed_ptr(py, class.cast()) })
+            .collect();
+        items.resize(operand_count, py.None().into_bound(py));
+        let key = PyTuple::new(py, items)?;
+        // SAFETY: a ufunc, a tuple of DType classes and `None`, a promoter's capsule.
+        let status = unsafe {
+            numpy.add_promoter(ufunc as *mut ffi::PyObject, key.as_ptr(), capsule.as_ptr())
+        };
+        if status < 0 {
+            return Err(PyErr::fetch(py));
+        }
+    }
+    Ok(())
+}
+
+/// All tuples of `count` classes in which each of `types` comes at least once, and `anything` in
+/// the other places.
+fn patterns(count: usize, anything: Class, types: &[Class]) -> Vec<Vec<Class>> {
+    let choices: Vec<Class> = types.iter().copied().chain([anything]).collect();
+    let mut tuples: Vec<Vec<Class>> = vec![Vec::new()];
+    for _ in 0..count {
+        tuples = tuples
+            .iter()
+            .flat_map(|tuple| {
+                choices.iter().map(|&choice| tuple.iter().copied().chain([choice]).collect())
+            })
+            .collect();
+    }
+    tuples.retain(|tuple: &Vec<Class>| types.iter().all(|class| tuple.contains(class)));
+    tuples
+}
+
+/// Whether a loop of ours has exactly these inputs: it needs no promoter, which would only make
+/// NumPy's choice ambiguous.
+fn has_loop(ufunc: usize, inputs: &[Class]) -> bool {
+    inputs
+        .iter()
+        // SAFETY: DType classes.
+        .filter_map(|&class| unsafe { DType::try_of_class(class) })
+        .flat_map(|dtype| &dtype.operations().loops)
+        .any(|data| data.ufunc == ufunc && has_inputs(data, inputs))
+}
+
+fn has_inputs(data: &LoopData, inputs: &[Class]) -> bool {
+    data.input_count == inputs.len()
+        && data.operands.iter().zip(inputs).all(|(operand, &class)| match operand {
+            OperandType::Element(dtype) => dtype.class() == class,
+            // SAFETY: a DType class.
+            OperandType::Numpy(number) => unsafe { (*class).type_num == *number },
+        })
+}
+
+/// NumPy asks which loop to take instead of `op_dtypes`.
+unsafe extern "C" fn promote(
+    ufunc: *mut ffi::PyObject,
+    op_dtypes: *const *mut PyArray_DTypeMeta,
+    signature: *const *mut PyArray_DTypeMeta,
+    new_op_dtypes: *mut *mut PyArray_DTypeMeta,
+) -> c_int {
+    // SAFETY: NumPy passes a ufunc and one entry an operand in each array (NULL for outputs and
+    // for what is not fixed); GIL held.
+    unsafe {
+        let (input_count, operand_count) = ufuncs::ufunc_operand_counts(ufunc);
+        let given = std::slice::from_raw_parts(op_dtypes, operand_count);
+        let fixed = std::slice::from_raw_parts(signature, operand_count);
+        // A reduction without a start value leaves the first input open.
+        let inputs: Vec<Class> = (0..input_count)
+            .map(|index| if given[index].is_null() { given[input_count - 1] } else { given[index] })
+            .collect();
+        let Some(chosen) = choose(ufunc, &inputs, &fixed[input_count..]) else {
+            refuse(ufunc, &inputs);
+            return -1;
+        };
+        // NumPy has two loops for objects in comparisons and logical functions.
+        let output = output_of_objects(ufunc, &chosen);
+        for index in 0..operand_count {
+            let class = if !fixed[index].is_null() {
+                fixed[index]
+            } else if index < input_count {
+                chosen[index]
+            } else if given[index].is_null() {
+                output
+            } else {
+                given[index]
+            };
+            ffi::Py_XINCREF(class.cast());
+            *new_op_dtypes.add(index) = class;
+        }
+    }
+    0
+}
+
+/// The output type of a ufunc over objects: NumPy has loops for truth and for objects; NULL for
+/// inputs that are no objects, where the loop says it.
+///
+/// # Safety
+/// A ufunc; GIL held.
+unsafe fn output_of_objects(ufunc: *mut ffi::PyObject, inputs: &[Class]) -> Class {
+    let Some(numpy) = numpy_abi::get() else { return ptr::null_mut() };
+    if inputs.iter().any(|&class| class != numpy.object_dtype()) {
+        ptr::null_mut()
+    // SAFETY: the caller's promise.
+    } else if COMPARISONS.contains(&unsafe { name_of(ufunc) }.as_str()) {
+        numpy.bool_dtype()
+    } else {
+        numpy.object_dtype()
+    }
+}
+
+/// The name of a ufunc.
+///
+/// # Safety
+/// A ufunc; GIL held.
+unsafe fn name_of(ufunc: *mut ffi::PyObject) -> String {
+    // SAFETY: the caller's promise.
+    let ufunc = unsafe { Bound::from_borrowed_ptr(Python::assume_attached(), ufunc) };
+    ufunc.getattr("__name__").and_then(|name| name.extract()).unwrap_or_default()
+}
+
+/// The input types of the loop to take.
+///
+/// # Safety
+/// `inputs` are DType classes, `outputs` too or NULL; GIL held.
+unsafe fn choose(
+    ufunc: *mut ffi::PyObject,
+    inputs: &[Class],
+    outputs: &[Class],
+) -> Option<Vec<Class>> {
+    let numpy = numpy_abi::get()?;
+    let mut inputs = inputs.to_vec();
+    // As NumPy does: an output type that the caller fixed is the type to compute in.
+    let wanted =
+        outputs.iter().copied().find(|&class| !class.is_null() && class != numpy.bool_dtype());
+    let common = match wanted {
+        Some(class) => class,
+        // SAFETY: the caller's promise; failure leaves an exception. The reference is given
+        // back: classes of ours and of NumPy are immortal.
+        None => unsafe {
+            let count = inputs.len() as isize;
+            let class = numpy.promote_dtype_sequence(count, inputs.as_mut_ptr());
+            if class.is_null() {
+                ffi::PyErr_Clear();
+            } else {
+                ffi::Py_DECREF(class.cast());
+            }
+            class
+        },
+    };
+    if !common.is_null() {
+        let homogeneous = vec![common; inputs.len()];
+        // SAFETY: a DType class.
+        let ours = unsafe { DType::try_of_class(common) }.is_some();
+        if !ours || has_loop(ufunc as usize, &homogeneous) {
+            return Some(homogeneous);
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { mixed(numpy, ufunc as usize, &inputs) }
+}
+
+/// A loop of ours with other operand types to which the inputs cast within their kind.
+///
+/// # Safety
+/// As for [`choose`].
+unsafe fn mixed(numpy: &NumpyApi, ufunc: usize, inputs: &[Class]) -> Option<Vec<Class>> {
+    // SAFETY: registration and dispatch hold the GIL.
+    let py = unsafe { Python::assume_attached() };
+    // SAFETY: DType classes.
+    let ours = inputs.iter().filter_map(|&class| unsafe { DType::try_of_class(class) });
+    for data in ours.flat_map(|dtype| &dtype.operations().loops) {
+        if data.ufunc != ufunc || data.input_count != inputs.len() {
+            continue;
+        }
+        let fitted: Option<Vec<Class>> = data.operands[..data.input_count]
+            .iter()
+            .zip(inputs)
+            .map(|(operand, &input)| {
+                let target = match operand {
+                    OperandType::Element(dtype) => dtype.class(),
+                    OperandType::Numpy(number) => builtin_class(py, numpy, *number).ok()?,
+                };
+                // SAFETY: DType classes.
+                unsafe { casts_within_kind(numpy, concrete(numpy, input), target) }
+                    .then_some(target)
+            })
+            .collect();
+        // What is the same would be no step forward.
+        if let Some(fitted) = fitted.filter(|fitted| fitted != inputs) {
+            return Some(fitted);
+        }
+    }
+    None
+}
+
+/// # Safety
+/// DType classes; GIL held.
+unsafe fn casts_within_kind(numpy: &NumpyApi, from: Class, to: Class) -> bool {
+    if from == to {
+        return true;
+    }
+    if let Some(entry) = casts::find(from, to) {
+        return entry.level <= abi::CAST_SAME_KIND;
+    }
+    // SAFETY: DType classes; the one instance of a type without parameters.
+    unsafe {
+        let built_in = |class: Class| numbers::number((*class).type_num).is_some();
+        built_in(from)
+            && built_in(to)
+            && numpy.can_cast_type_to((*from).singleton, (*to).singleton, NPY_SAME_KIND_CASTING)
+                != 0
+    }
+}
+
+/// A `TypeError` that names the types. Not NumPy's own "no loop" error: `==` would turn that into
+/// `False`.
+///
+/// # Safety
+/// A ufunc and DType classes; GIL held.
+#[cold]
+unsafe fn refuse(ufunc: *mut ffi::PyObject, inputs: &[Class]) {
+    let class_name = |class: Class| {
+        // SAFETY: a Python type, whose name is NUL-terminated.
+        unsafe { CStr::from_ptr((*class.cast::<ffi::PyTypeObject>()).tp_name) }
+            .to_string_lossy()
+            .into_owned()
+    };
+    let names: Vec<String> = inputs.iter().map(|&class| class_name(class)).collect();
+    // SAFETY: the caller's ufunc; GIL held.
+    let ufunc = unsafe { name_of(ufunc) };
+    errors::set(
+        abi::ERROR_TYPE,
+        &format!(
+            "ufunc '{ufunc}' has no loop for {} and no common type to cast them to",
+            names.join(" and ")
+        ),
+    );
 }

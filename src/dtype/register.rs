@@ -221,9 +221,9 @@ unsafe fn build(
     Ok(dtype)
 }
 
-/// Registers the loops of a type with their ufuncs, and promoters once a ufunc.
+/// Registers the loops of a type with their ufuncs, then the promoters: NumPy's choice between a
+/// loop and two promoters that match as well depends on the order.
 fn add_loops(py: Python<'_>, numpy: &'static NumpyApi, dtype: &'static DType) -> PyResult<()> {
-    let mut promoted: Vec<usize> = Vec::new();
     for data in &dtype.operations().loops {
         let mut dtypes: Vec<*mut PyArray_DTypeMeta> = data
             .operands
@@ -235,12 +235,8 @@ fn add_loops(py: Python<'_>, numpy: &'static NumpyApi, dtype: &'static DType) ->
             .collect::<PyResult<_>>()?;
         // SAFETY: the ufunc was looked up, the data lives forever.
         unsafe { ufuncs::add_loop(numpy, data, &mut dtypes) }.map_err(|()| PyErr::fetch(py))?;
-        if !promoted.contains(&data.ufunc) {
-            promoted.push(data.ufunc);
-            promotion::register_promoters(py, numpy, dtype, data)?;
-        }
     }
-    Ok(())
+    promotion::register_promoters(py, numpy, dtype)
 }
 
 /// The DType class of a type number, borrowed (it is immortal).

@@ -127,6 +127,15 @@ pub(super) unsafe fn ufunc_operand_count(ufunc: *mut ffi::PyObject) -> usize {
     unsafe { (*ufunc.cast::<UfuncHead>()).nargs as usize }
 }
 
+/// How many inputs and how many operands a ufunc has.
+///
+/// # Safety
+/// `ufunc` is a ufunc.
+pub(super) unsafe fn ufunc_operand_counts(ufunc: *mut ffi::PyObject) -> (usize, usize) {
+    // SAFETY: as for `ufunc_operand_count`.
+    unsafe { ((*ufunc.cast::<UfuncHead>()).nin as usize, ufunc_operand_count(ufunc)) }
+}
+
 /// The head of `PyUFuncObject`, unchanged since NumPy 1.
 #[repr(C)]
 struct UfuncHead {

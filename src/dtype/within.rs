@@ -29,7 +29,7 @@ pub(super) struct CastSpec {
 }
 
 impl CastSpec {
-    pub fn new(element: &ElementType) -> Self {
+    pub fn new() -> Self {
         let mut dtypes = Box::new([ptr::null_mut(); 2]);
         let mut slots = Box::new([
             slots::method::resolve_descriptors(resolve),
@@ -42,7 +42,7 @@ impl CastSpec {
                 nin: 1,
                 nout: 1,
                 casting: NPY_NO_CASTING,
-                flags: class::loop_flags(element) | NPY_METH_SUPPORTS_UNALIGNED,
+                flags: class::cast_flags() | NPY_METH_SUPPORTS_UNALIGNED,
                 dtypes: dtypes.as_mut_ptr(),
                 slots: slots.as_mut_ptr(),
             },
@@ -78,7 +78,7 @@ unsafe extern "C" fn resolve(
 }
 
 unsafe extern "C" fn get_loop(
-    context: *mut PyArrayMethod_Context,
+    _context: *mut PyArrayMethod_Context,
     _aligned: c_int,
     move_references: c_int,
     _strides: *const isize,
@@ -88,10 +88,9 @@ unsafe extern "C" fn get_loop(
 ) -> c_int {
     // SAFETY: NumPy passes a context with our descriptors and valid places for the results.
     unsafe {
-        let element = DType::of_descr(*(*context).descriptors).element();
         *out_loop = Some(if move_references != 0 { move_loop } else { copy_loop });
         *out_auxdata = ptr::null_mut();
-        *flags = class::loop_flags(element);
+        *flags = class::cast_flags();
     }
     0
 }
@@ -109,7 +108,7 @@ unsafe extern "C" fn copy_loop(
         let count = *dimensions as usize;
         let from = Run::read((*data).cast(), *strides, count);
         let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
-        finish(copy_cells(element, to, from))
+        finish(freely(element, count, || copy_cells(element, to, from)))
     }
 }
 
@@ -126,7 +125,16 @@ unsafe extern "C" fn move_loop(
         let count = *dimensions as usize;
         let from = Run::write((*data).cast(), *strides, count);
         let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
-        finish(move_cells(element, to, from))
+        finish(freely(element, count, || move_cells(element, to, from)))
+    }
+}
+
+/// Runs the work of a cast without the GIL, where the type allows it.
+fn freely<R>(element: &ElementType, count: usize, work: impl FnOnce() -> R) -> R {
+    if element.is_thread_safe() && !element.destroy_needs_gil() {
+        access::without_gil(count, work)
+    } else {
+        work()
     }
 }
 
