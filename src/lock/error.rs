@@ -20,8 +20,9 @@ impl fmt::Display for LockError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             LockError::Reentrant => {
-                "this thread is already at work on these cells, and waiting for itself would never \
-                 end; an operation on elements must not operate on the array that holds them"
+                "this thread is in the middle of an operation on these cells, or on cells that come \
+                 after them in the order of locking, and waiting could never end; an operation on \
+                 elements must not operate on arrays of elements"
             }
             LockError::Borrowed => {
                 "the cells are lent to a view in client code; release the view first, or work on a \

@@ -33,6 +33,9 @@
 //! one was copied into the child like all memory, is as usable there as before, and gives its
 //! borrow back there. A borrow of a thread that does not exist in the child stays until the
 //! segment goes; its cells may be half written, and the error says that they are lent.
+//!
+//! It follows that this is no lock between processes: memory that parent and child share after a
+//! fork is not excluded by it.
 
 mod borrow;
 mod error;

@@ -3,8 +3,9 @@
 use super::{held::HeldHere, *};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, hint, thread};
 use std::{
-    cell::UnsafeCell,
+    cell::{Cell, UnsafeCell},
     ops::Range,
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{Barrier, mpsc},
     time::{Duration, Instant},
 };
@@ -310,19 +311,24 @@ fn readers_without_end_do_not_starve_a_writer() {
 
 static HOOK_CALLS: AtomicUsize = AtomicUsize::new(0);
 
-#[test]
-fn the_wait_hook_runs_around_a_blocking_wait_only() {
-    fn hook(wait: &mut dyn FnMut()) {
-        HOOK_CALLS.fetch_add(1, Ordering::SeqCst);
-        wait();
-    }
-    set_wait_hook(hook);
-    assert!(!set_wait_hook(hook), "the first hook stays");
-    let lock = SegmentLock::new();
+std::thread_local! {
+    /// Whether the hook of this thread fails instead of waiting.
+    static HOOK_FAILS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// One process has one hook; other tests that block run it as well.
+fn counting_hook(wait: &mut dyn FnMut()) {
+    HOOK_CALLS.fetch_add(1, Ordering::SeqCst);
+    assert!(!HOOK_FAILS.get(), "this hook was told to fail");
+    wait();
+}
+
+/// Runs `meanwhile` while another thread holds cells 0 to 10; it is released after the hook ran.
+fn while_held_until_somebody_blocks(lock: &SegmentLock, meanwhile: impl FnOnce()) {
     let (entered, has_entered) = mpsc::channel();
     thread::scope(|scope| {
-        let holder = scope.spawn(|| {
-            acquire(&lock, 0..10, true, || {
+        let holder = scope.spawn(move || {
+            acquire(lock, 0..10, true, || {
                 // Others of this process may block in other tests; one more is enough.
                 let before = HOOK_CALLS.load(Ordering::SeqCst);
                 entered.send(()).unwrap();
@@ -334,10 +340,34 @@ fn the_wait_hook_runs_around_a_blocking_wait_only() {
             })
         });
         has_entered.recv().unwrap();
-        acquire(&lock, 0..10, true, || ()).unwrap();
+        meanwhile();
         holder.join().unwrap().unwrap();
     });
+}
+
+#[test]
+fn the_wait_hook_runs_around_a_blocking_wait() {
+    set_wait_hook(counting_hook);
+    assert!(!set_wait_hook(counting_hook), "the first hook stays");
+    let lock = SegmentLock::new();
+    while_held_until_somebody_blocks(&lock, || acquire(&lock, 0..10, true, || ()).unwrap());
     assert!(lock.is_at_rest());
+}
+
+#[test]
+fn a_wait_hook_that_unwinds_leaves_no_place_in_the_queue() {
+    set_wait_hook(counting_hook);
+    let lock = SegmentLock::new();
+    while_held_until_somebody_blocks(&lock, || {
+        HOOK_FAILS.set(true);
+        let outcome = catch_unwind(AssertUnwindSafe(|| acquire(&lock, 0..10, true, || ())));
+        HOOK_FAILS.set(false);
+        // Fails while it waits, unless the holder was released before it blocked.
+        assert!(matches!(outcome, Err(_) | Ok(Ok(()))));
+    });
+    assert_eq!(HeldHere::new().count(), 0);
+    assert!(lock.is_at_rest());
+    assert_eq!(acquire(&lock, 0..10, true, || ()), Ok(()));
 }
 
 /// Cells that only the lock protects.
