@@ -331,7 +331,7 @@ fn while_held_until_somebody_blocks(lock: &SegmentLock, meanwhile: impl FnOnce()
             acquire(lock, 0..10, true, || {
                 // Others of this process may block in other tests; one more is enough.
                 let before = HOOK_CALLS.load(Ordering::SeqCst);
-                entered.send(()).unwrap();
+                entered.send(()).expect("the receiver waits");
                 let deadline = Instant::now() + Duration::from_secs(20);
                 while HOOK_CALLS.load(Ordering::SeqCst) == before {
                     assert!(Instant::now() < deadline, "nobody blocked");
@@ -339,9 +339,9 @@ fn while_held_until_somebody_blocks(lock: &SegmentLock, meanwhile: impl FnOnce()
                 }
             })
         });
-        has_entered.recv().unwrap();
+        has_entered.recv().expect("the holder sends");
         meanwhile();
-        holder.join().unwrap().unwrap();
+        holder.join().expect("no panic").expect("nothing is lent");
     });
 }
 
