@@ -13,7 +13,7 @@ use crate::{
     erased::{ElementType, Failure, rules},
     lock::{Borrow, RawBorrow},
     numpy_abi::Array,
-    segment::Segment,
+    segment::{Ledger, Segment},
 };
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -24,8 +24,10 @@ use std::ptr;
 
 /// What a view has to give back.
 struct Token {
-    segment: Segment,
-    borrow: RawBorrow,
+    /// `None` in foreign and adopted memory, which has no lock.
+    borrow: Option<(Segment, RawBorrow)>,
+    /// The open books of a view that may fill vacant cells, by runs.
+    books: Vec<(Run, Ledger<'static>)>,
 }
 
 pub(super) unsafe extern "C" fn view(
@@ -117,7 +119,12 @@ unsafe fn drop_token(token: *mut Token) {
     // SAFETY: the caller's promise; the array, which the view keeps, keeps the segment.
     unsafe {
         let token = Box::from_raw(token);
-        drop(Borrow::from_raw(token.segment.lock(), token.borrow));
+        for (run, ledger) in token.books {
+            ledger.close(access::cells_of(run).as_cells());
+        }
+        if let Some((segment, borrow)) = token.borrow {
+            drop(Borrow::from_raw(segment.lock(), borrow));
+        }
     }
 }
 
@@ -133,25 +140,43 @@ unsafe fn lend(
     if cells.is_empty() {
         return Ok(ptr::null_mut());
     }
-    if flags & abi::VIEW_REFUSE_VACANT == 0 && !element.zero_is_default() {
+    let keep_vacant = flags & abi::VIEW_KEEP_VACANT != 0;
+    let fill = flags & (abi::VIEW_REFUSE_VACANT | abi::VIEW_KEEP_VACANT) == 0;
+    if fill && !element.zero_is_default() {
         // SAFETY: the caller's promise.
         unsafe { cells.materialise(element) }?;
     }
-    let Some(segment) = access::segment_of(cells.data) else {
-        // SAFETY: the caller's promise.
-        unsafe { cells.refuse_vacant(element) }?;
-        return Ok(ptr::null_mut());
+    let segment = access::segment_of(cells.data);
+    let borrow = match &segment {
+        None => None,
+        Some(segment) => {
+            let (low, high) = cells.extent(element.size());
+            let first = (cells.data as isize + low) as usize - segment.cells().as_ptr() as usize;
+            let borrow = segment
+                .lock()
+                .try_borrow(first..first + (high - low) as usize, flags & abi::VIEW_WRITE != 0)
+                .map_err(|error| Failure::new(abi::ERROR_BORROW, error.to_string()))?;
+            Some((*segment, borrow))
+        }
     };
-    let (low, high) = cells.extent(element.size());
-    let first = (cells.data as isize + low) as usize - segment.cells().as_ptr() as usize;
-    let borrow = segment
-        .lock()
-        .try_borrow(first..first + (high - low) as usize, flags & abi::VIEW_WRITE != 0)
-        .map_err(|error| Failure::new(abi::ERROR_BORROW, error.to_string()))?;
-    // Between the filling and the borrow another thread may have emptied a cell.
-    // SAFETY: the caller's promise, and the cells are borrowed now.
-    unsafe { cells.refuse_vacant(element) }?;
-    Ok(Box::into_raw(Box::new(Token { segment, borrow: borrow.into_raw() })))
+    let mut books = Vec::new();
+    if !keep_vacant {
+        // Between the filling and the borrow another thread may have emptied a cell.
+        // SAFETY: the caller's promise, and the cells are borrowed now.
+        unsafe { cells.refuse_vacant(element) }?;
+    } else if flags & abi::VIEW_WRITE != 0 {
+        cells.runs(element, |_, run| {
+            // SAFETY: the caller's promise, and the cells are borrowed for writing now.
+            let cells = unsafe { access::cells_of(run) };
+            books.push((run, Ledger::open(element, segment, &cells)));
+            Ok(())
+        })?;
+    }
+    let borrow = borrow.map(|(segment, borrow)| (segment, borrow.into_raw()));
+    if borrow.is_none() && books.is_empty() {
+        return Ok(ptr::null_mut());
+    }
+    Ok(Box::into_raw(Box::new(Token { borrow, books })))
 }
 
 /// The cells of an array.
