@@ -140,39 +140,41 @@ unsafe fn lend(
     if cells.is_empty() {
         return Ok(ptr::null_mut());
     }
-    let keep_vacant = flags & abi::VIEW_KEEP_VACANT != 0;
-    let fill = flags & (abi::VIEW_REFUSE_VACANT | abi::VIEW_KEEP_VACANT) == 0;
-    if fill && !element.zero_is_default() {
-        // SAFETY: the caller's promise.
-        unsafe { cells.materialise(element) }?;
-    }
     let segment = access::segment_of(cells.data);
-    let borrow = match &segment {
-        None => None,
-        Some(segment) => {
-            let (low, high) = cells.extent(element.size());
-            let first = (cells.data as isize + low) as usize - segment.cells().as_ptr() as usize;
-            let borrow = segment
-                .lock()
-                .try_borrow(first..first + (high - low) as usize, flags & abi::VIEW_WRITE != 0)
-                .map_err(|error| Failure::new(abi::ERROR_BORROW, error.to_string()))?;
-            Some((*segment, borrow))
-        }
+    let borrow = || -> Result<_, Failure> {
+        let Some(segment) = &segment else { return Ok(None) };
+        let (low, high) = cells.extent(element.size());
+        let first = (cells.data as isize + low) as usize - segment.cells().as_ptr() as usize;
+        let range = first..first + (high - low) as usize;
+        let borrow = segment.lock().try_borrow(range, flags & abi::VIEW_WRITE != 0);
+        let borrow = borrow.map_err(|error| Failure::new(abi::ERROR_BORROW, error.to_string()))?;
+        Ok(Some((*segment, borrow)))
     };
+    let mut borrowed = borrow()?;
     let mut books = Vec::new();
-    if !keep_vacant {
-        // Between the filling and the borrow another thread may have emptied a cell.
-        // SAFETY: the caller's promise, and the cells are borrowed now.
-        unsafe { cells.refuse_vacant(element) }?;
+    if flags & abi::VIEW_KEEP_VACANT == 0 {
+        // SAFETY: the caller's promise, and the cells are borrowed.
+        let mut complete = unsafe { cells.refuse_vacant(element) };
+        if complete.is_err() && flags & abi::VIEW_REFUSE_VACANT == 0 {
+            // Filling writes, which our own borrow would refuse; cells without a gap are never
+            // written, so that readers share them.
+            drop(borrowed);
+            // SAFETY: the caller's promise.
+            unsafe { cells.materialise(element) }?;
+            borrowed = borrow()?;
+            // SAFETY: the caller's promise, and the cells are borrowed.
+            complete = unsafe { cells.refuse_vacant(element) };
+        }
+        complete?;
     } else if flags & abi::VIEW_WRITE != 0 {
         cells.runs(element, |_, run| {
-            // SAFETY: the caller's promise, and the cells are borrowed for writing now.
+            // SAFETY: the caller's promise, and the cells are borrowed for writing.
             let cells = unsafe { access::cells_of(run) };
             books.push((run, Ledger::open(element, segment, &cells)));
             Ok(())
         })?;
     }
-    let borrow = borrow.map(|(segment, borrow)| (segment, borrow.into_raw()));
+    let borrow = borrowed.map(|(segment, borrow)| (segment, borrow.into_raw()));
     if borrow.is_none() && books.is_empty() {
         return Ok(ptr::null_mut());
     }

@@ -388,6 +388,18 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         this
     }
 
+    /// Values of Python objects, beside the type's own scalars; at pointer level, with the GIL held
+    /// and a borrowed object. It says [`Failure::Raised`] only when an exception is set.
+    pub fn from_python(
+        self,
+        from_python: impl Fn(*mut PyObject) -> Result<T, Failure> + Send + Sync + 'static,
+    ) -> ElementBuilder<T, S::Decided> {
+        let mut this = self.decided();
+        this.vtable.from_python = Some(convert::from_python::<T, S::Decided>);
+        let _ = this.shared.from_python.set(Box::new(from_python));
+        this
+    }
+
     /// The Python class of scalars, instead of one that the runtime makes.
     ///
     /// # Safety

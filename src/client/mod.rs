@@ -1,4 +1,89 @@
-//! The client.
+//! Store your own Rust type in NumPy arrays.
+//!
+//! # Ten lines
+//! A builder says what a type can do; there is no trait to implement, so the type may come from
+//! another crate. Each method asks for the standard trait that it is named after.
+//!
+//! ```toml
+//! [dependencies]
+//! denizen = { version = "0.1", default-features = false, features = ["pyo3"] }
+//! bigdecimal = "0.4"
+//! pyo3 = "0.30"
+//! ```
+//! ```text
+//! #[pymodule]
+//! fn decimals(module: &Bound<'_, PyModule>) -> PyResult<()> {
+//!     denizen::element::<BigDecimal>("BigDecimal")
+//!         .clone().default().arithmetic().ordering().text()
+//!         .add_to(module)?;
+//!     Ok(())
+//! }
+//! ```
+//! ```python
+//! >>> import numpy as np, decimals
+//! >>> np.array(["0.1", "0.2"], dtype=decimals.BigDecimal).sum()
+//! ```
+//!
+//! The client holds no runtime: it finds the one of the installed `denizen` package when the first
+//! type is added. It needs no pyo3 either; with the feature `client` instead of `pyo3`,
+//! [`ElementBuilder::add_to_raw`] takes a raw pointer, so that a module written with any binding
+//! crate, in any version, can use it.
+//!
+//! # What a type can do
+//! | method | for | gives |
+//! |---|---|---|
+//! | [`clone`](ElementBuilder::clone) | `T: Clone` | copies: nearly everything NumPy does |
+//! | [`default`](ElementBuilder::default), [`default_with`](ElementBuilder::default_with) | `T: Default` | the value of cells that nobody filled (`np.zeros`) |
+//! | [`arithmetic`](ElementBuilder::arithmetic) | `&T + &T`, `-`, `*`, unary `-` | the ufuncs; one by one: `add`, `sub`, `mul`, `neg`, `div`, `rem` |
+//! | [`ordering`](ElementBuilder::ordering), [`partial_ordering`](ElementBuilder::partial_ordering), [`equality`](ElementBuilder::equality) | `T: Ord`, `PartialOrd`, `PartialEq` | comparisons, sorting, `maximum`, .. |
+//! | [`text`](ElementBuilder::text), [`display`](ElementBuilder::display) | `T: Display + FromStr` | printing, reading strings, pickle |
+//! | [`linear_algebra`](ElementBuilder::linear_algebra) | `&T + &T`, `&T * &T` | `matmul`, `vecdot`, `matvec`, `vecmat` |
+//! | [`zero`](ElementBuilder::zero), [`one`](ElementBuilder::one), [`identity`](ElementBuilder::identity) | | sums and products of nothing |
+//! | [`cast`](ElementBuilder::cast), [`cast_from`](ElementBuilder::cast_from), [`cast_to`](ElementBuilder::cast_to) | NumPy's numbers | `astype`, assignment |
+//! | [`unary`](ElementBuilder::unary), [`binary`](ElementBuilder::binary), [`predicate`](ElementBuilder::predicate), .. | closures | any ufunc, also with NumPy's numbers as operands |
+//! | [`thread_safe`](ElementBuilder::thread_safe) | `T: Send + Sync` | loops run without the GIL |
+//! | [`nonzero`](ElementBuilder::nonzero), [`hash`](ElementBuilder::hash), [`heap_bytes`](ElementBuilder::heap_bytes), [`codec`](ElementBuilder::codec), [`from_python`](ElementBuilder::from_python) | | truth, hash, memory figures, pickle, Python objects |
+//!
+//! A closure returns the value, a `Result` with an [`Error`] (or a string), or an `Option`. Errors
+//! and panics become Python exceptions: elements before the one that failed are done, the others
+//! are as they were.
+//!
+//! # How elements are stored
+//! Without a word from you a cell is the object and a tag byte, which needs no promise. Rust
+//! objects may be moved byte by byte, so all of this is safe:
+//!
+//! | storage | chosen by | the cell |
+//! |---|---|---|
+//! | tagged | nothing | T and a tag; boxed where T is aligned to more than 16 bytes |
+//! | inline | [`zero_is_vacant`](ElementBuilder::zero_is_vacant) (unsafe) | exactly T; zero bytes are no value of T (it holds a `Vec`, a `Box`, ..) |
+//! | inline | [`zero_is_default`](ElementBuilder::zero_is_default) (unsafe) | exactly T; zero bytes are the default value |
+//! | boxed | [`boxed`](ElementBuilder::boxed) | a pointer to T, whose address stays |
+//!
+//! The choice comes first, as the loops are compiled for it:
+//! ```
+//! // SAFETY: the pointer of a Vec is never null, and a Vec has no padding.
+//! let polynomial = unsafe { denizen::element::<Vec<f64>>("Polynomial").zero_is_vacant() };
+//! let polynomial = polynomial
+//!     .clone()
+//!     .default()
+//!     .unary("negative", |p: &Vec<f64>| p.iter().map(|c| -c).collect::<Vec<f64>>());
+//! ```
+//! ```compile_fail,E0599
+//! let _ = denizen::element::<Vec<f64>>("Polynomial").clone().boxed();
+//! ```
+//!
+//! # Data
+//! With the feature `pyo3`: `denizen::adopt` makes an array of a `Vec` without a copy (inline
+//! types), `take` and `from_iter` move elements into a new array (all types), `read` and `write`
+//! lend the elements of an array as a [`ReadView`] or [`WriteView`]: N-d and strided for all types,
+//! slices and `ndarray` views for inline ones. [`adopt_raw`], [`take_raw`], [`read_raw`] and
+//! [`write_raw`] are the same on raw pointers. A view excludes conflicting use of the array
+//! while it lasts: whoever comes second gets `denizen.BorrowError`.
+//!
+//! # Threads
+//! Without [`thread_safe`](ElementBuilder::thread_safe) every loop holds the GIL, which is enough
+//! for a `T: Send`. A type that is not `Send` needs [`element_under_gil`], whose `unsafe` says what
+//! must hold.
 
 mod batch;
 mod builder;

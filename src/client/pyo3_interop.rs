@@ -47,17 +47,34 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
                         Failure::Raised
                     })
                 },
-                move |object| {
-                    let py = Python::assume_attached();
-                    // The object is borrowed and outlives the call.
-                    let object = Bound::from_borrowed_ptr(py, object.cast());
-                    from_python(&object).map_err(|error| {
-                        error.restore(py);
-                        Failure::Raised
-                    })
-                },
+                reading(from_python),
             )
         }
+    }
+
+    /// Values of Python objects, beside the type's own scalars.
+    pub fn from_python_with(
+        self,
+        from_python: impl Fn(&Bound<'_, PyAny>) -> PyResult<T> + Send + Sync + 'static,
+    ) -> ElementBuilder<T, S::Decided> {
+        self.from_python(reading(from_python))
+    }
+}
+
+/// A hook on pointers from one on bound objects.
+fn reading<T>(
+    from_python: impl Fn(&Bound<'_, PyAny>) -> PyResult<T> + Send + Sync + 'static,
+) -> impl Fn(*mut PyObject) -> Result<T, Failure> + Send + Sync + 'static {
+    move |object| {
+        // SAFETY: the hook runs with the GIL held; the object is borrowed and outlives the call.
+        let (py, object) = unsafe {
+            let py = Python::assume_attached();
+            (py, Bound::from_borrowed_ptr(py, object.cast()))
+        };
+        from_python(&object).map_err(|error| {
+            error.restore(py);
+            Failure::Raised
+        })
     }
 }
 

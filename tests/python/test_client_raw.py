@@ -131,6 +131,7 @@ def test_a_panic_while_sorting_keeps_every_element():
     assert values(a) == list(range(100))
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_panicking_destructor_loses_no_other_element():
     a = bombs(*range(10))
     raw.set_fuse("drop", 4)

@@ -39,16 +39,13 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         .heap_bytes(|x| size_of::<f64>() * x.partials.capacity())
         .cast_from(denizen::Casting::Safe, |x: f64| Dual::new(x, Vec::new()))
         .cast_to::<f64, _>(denizen::Casting::Unsafe, |x: &Dual| x.value)
-        .python_with(
-            |py, dual| Ok((dual.value, dual.partials.clone()).into_pyobject(py)?.into_any()),
-            |object| {
-                if let Ok(value) = object.extract::<f64>() {
-                    return Ok(Dual::new(value, Vec::new()));
-                }
-                let (value, partials) = object.extract()?;
-                Ok(Dual::new(value, partials))
-            },
-        )
+        .from_python_with(|object| {
+            if let Ok(value) = object.extract::<f64>() {
+                return Ok(Dual::new(value, Vec::new()));
+            }
+            let (value, partials) = object.extract()?;
+            Ok(Dual::new(value, partials))
+        })
         .codec(
             |dual| {
                 std::iter::once(&dual.value)
