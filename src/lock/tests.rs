@@ -426,7 +426,7 @@ impl Numbers {
 #[test]
 fn no_write_is_lost_and_none_is_seen_half_done() {
     const CELLS: usize = 48;
-    let rounds = if cfg!(miri) { 20 } else { 20_000 };
+    let rounds = if cfg!(miri) { 20 } else { 10_000 };
     let locks: [SegmentLock; 3] = std::array::from_fn(|_| SegmentLock::new());
     let mut cells: [Cells; 3] = std::array::from_fn(|_| Cells::new(CELLS));
     let written = AtomicUsize::new(0);
