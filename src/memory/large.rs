@@ -277,6 +277,12 @@ pub(super) fn trim() {
     }
 }
 
+/// Bytes of released blocks that are kept.
+#[cfg(test)]
+pub(super) fn kept() -> usize {
+    LARGE.lock().bytes
+}
+
 /// Ends a retired block.
 fn unmap(block: &'static Large) {
     let range = block.range();

@@ -282,3 +282,5 @@ fn churn() {
 }
 
 mod model;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod system;

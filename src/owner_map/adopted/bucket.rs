@@ -125,12 +125,13 @@ impl Bucket {
 
     /// Writes with `f`; the writers' lock is held.
     fn write(&self, f: impl FnOnce()) {
-        let before = self.sequence.load(Ordering::Relaxed);
-        self.sequence.store(before + 1, Ordering::Relaxed);
+        // Additions, though nobody else writes: loom explores no switch before a store to what its
+        // own thread has just loaded.
+        self.sequence.fetch_add(1, Ordering::Relaxed);
         // A reader that sees a write of `f` sees the odd number too.
         fence(Ordering::Release);
         f();
-        self.sequence.store(before + 2, Ordering::Release);
+        self.sequence.fetch_add(1, Ordering::Release);
     }
 
     /// Makes room for one more entry; the writers' lock is held.
