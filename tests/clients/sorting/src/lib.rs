@@ -188,7 +188,7 @@ impl Default for Wide {
 
 impl fmt::Display for Wide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let aligned = std::ptr::from_ref(self).addr() % 16 == 0;
+        let aligned = std::ptr::from_ref(self).addr().is_multiple_of(16);
         write!(f, "{} {}", if aligned { "aligned" } else { "astray" }, self.words[1])
     }
 }
