@@ -117,7 +117,7 @@ def test_errors_of_loops_are_raised():
     with pytest.raises(TypeError):
         Number(1) + "1"
     with pytest.raises(TypeError):
-        Number(1) + ()
+        Number(1) + {}
     with pytest.raises(TypeError):
         pow(Number(2), 3, 5)
 
