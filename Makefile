@@ -31,7 +31,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 RUST_SOURCES := Cargo.toml Cargo.lock $(shell find src -name '*.rs' -o -name '*.c' -o -name '*.h')
 PACKAGE_SOURCES := pyproject.toml README.md $(shell find python cpp-bridge/include cpp-bridge/cmake \
 	-type f -not -name '*.so' -not -name '*.pyc' 2>/dev/null)
-CORE := --no-default-features --features core,client,testing
+CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
 .PHONY: help venv build demo test test-rust test-unit test-doc test-loom test-python \
@@ -117,9 +117,8 @@ fuzz:
 		echo "== fuzz: NOT RUN, needs 'rustup toolchain install nightly' and 'cargo install cargo-fuzz --locked'"; \
 	fi
 
-# The core's unit tests without the property tests, which valgrind would stretch to minutes.
 valgrind:
-	@echo "== valgrind over the core's tests"
+	@echo "== valgrind over the unit tests"
 	.ci/valgrind
 
 test-python: test-clients test-pytest
