@@ -4,6 +4,7 @@ import gc
 import itertools
 import operator
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -354,3 +355,44 @@ def test_a_buffer_is_cleared_when_the_cast_out_of_it_fails() -> None:
         except (OverflowError, ValueError):
             continue
         assert target is bool
+
+
+def test_a_value_refused_on_the_way_leaves_those_before_it_cast() -> None:
+    source = np.arange(300, dtype=np.longdouble)
+    source[200] += np.finfo(np.longdouble).eps * 128
+    if source[200] == np.longdouble(float(source[200])):
+        pytest.skip("longdouble is float64 here")
+    target = integers(*[2**70] * 300)
+    with pytest.raises(ValueError, match="exact"):
+        np.copyto(target, source, casting="unsafe")
+    assert same(target, [*range(200), *[2**70] * 100])
+
+
+def test_threads_cast_into_and_out_of_one_array() -> None:
+    cells = integers(*[0] * 8000)
+    rounds = 30
+
+    def fill(first: int) -> None:
+        values = np.arange(first, first + 4000)
+        for _ in range(rounds):
+            cells[first : first + 4000] = values
+            assert cells[first : first + 4000].astype(np.int64).tolist() == values.tolist()
+
+    def read() -> None:
+        for _ in range(rounds):
+            total = cells.astype(float)
+            assert ((total == 0) | (total == np.arange(8000))).all()
+
+    with ThreadPoolExecutor(3) as pool:
+        for task in [pool.submit(fill, 0), pool.submit(fill, 4000), pool.submit(read)]:
+            task.result(timeout=60)
+    assert same(cells, list(range(8000)))
+
+
+def test_a_cast_that_fails_in_a_buffer_does_so_in_every_block() -> None:
+    count = 20000
+    cells = integers(*range(count - 1), 2**40)
+    out = np.zeros(count, dtype=np.int32)
+    with pytest.raises(OverflowError, match="int32"):
+        np.add(cells, 0, out=out, casting="unsafe")
+    assert out[:8000].tolist() == list(range(8000))
