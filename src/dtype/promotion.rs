@@ -202,21 +202,34 @@ fn patterns(count: usize, anything: Class, types: &[Class]) -> Vec<Vec<Class>> {
 /// Whether a loop of ours has exactly these inputs: it needs no promoter, which would only make
 /// NumPy's choice ambiguous.
 fn has_loop(ufunc: usize, inputs: &[Class]) -> bool {
+    loop_with(ufunc, inputs).is_some()
+}
+
+/// The loop of ours that has exactly these inputs (NULL is none).
+fn loop_with(ufunc: usize, inputs: &[Class]) -> Option<&'static LoopData> {
     inputs
         .iter()
+        .filter(|class| !class.is_null())
         // SAFETY: DType classes.
         .filter_map(|&class| unsafe { DType::try_of_class(class) })
         .flat_map(|dtype| &dtype.operations().loops)
-        .any(|data| data.ufunc == ufunc && has_inputs(data, inputs))
+        .copied()
+        .find(|data| {
+            data.ufunc == ufunc
+                && data.input_count == inputs.len()
+                && data.operands.iter().zip(inputs).all(|(operand, &class)| is(operand, class))
+        })
 }
 
-fn has_inputs(data: &LoopData, inputs: &[Class]) -> bool {
-    data.input_count == inputs.len()
-        && data.operands.iter().zip(inputs).all(|(operand, &class)| match operand {
-            OperandType::Element(dtype) => dtype.class() == class,
-            // SAFETY: a DType class.
-            OperandType::Numpy(number) => unsafe { (*class).type_num == *number },
-        })
+/// Whether an operand is of that type.
+fn is(operand: &OperandType, class: Class) -> bool {
+    match operand {
+        OperandType::Element(dtype) => dtype.class() == class,
+        // SAFETY: a DType class or NULL.
+        OperandType::Numpy(number) => {
+            unsafe { class.as_ref() }.is_some_and(|class| class.type_num == *number)
+        }
+    }
 }
 
 /// NumPy asks which loop to take instead of `op_dtypes`.
@@ -236,7 +249,7 @@ unsafe extern "C" fn promote(
         let inputs: Vec<Class> = (0..input_count)
             .map(|index| if given[index].is_null() { given[input_count - 1] } else { given[index] })
             .collect();
-        let Some(chosen) = choose(ufunc, &inputs, &fixed[input_count..]) else {
+        let Some(chosen) = choose(ufunc, &inputs, fixed) else {
             refuse(ufunc, &inputs);
             return -1;
         };
@@ -286,45 +299,55 @@ unsafe fn name_of(ufunc: *mut ffi::PyObject) -> String {
     ufunc.getattr("__name__").and_then(|name| name.extract()).unwrap_or_default()
 }
 
-/// The input types of the loop to take.
+/// The input types of the loop to take: of ours for the common type of the inputs, where that
+/// agrees with what the caller fixed (`dtype=`, `signature=`); else, as NumPy does, the output
+/// type that the caller fixed, or the common type.
 ///
 /// # Safety
-/// `inputs` are DType classes, `outputs` too or NULL; GIL held.
+/// `inputs` are DType classes, `fixed` too or NULL, one an operand; GIL held.
 unsafe fn choose(
     ufunc: *mut ffi::PyObject,
     inputs: &[Class],
-    outputs: &[Class],
+    fixed: &[Class],
 ) -> Option<Vec<Class>> {
     let numpy = numpy_abi::get()?;
-    let mut inputs = inputs.to_vec();
-    // As NumPy does: an output type that the caller fixed is the type to compute in.
-    let wanted =
-        outputs.iter().copied().find(|&class| !class.is_null() && class != numpy.bool_dtype());
-    let common = match wanted {
-        Some(class) => class,
-        // SAFETY: the caller's promise; failure leaves an exception. The reference is given
-        // back: classes of ours and of NumPy are immortal.
-        None => unsafe {
-            let count = inputs.len() as isize;
-            let class = numpy.promote_dtype_sequence(count, inputs.as_mut_ptr());
-            if class.is_null() {
-                ffi::PyErr_Clear();
-            } else {
-                ffi::Py_DECREF(class.cast());
-            }
-            class
-        },
-    };
-    if !common.is_null() {
-        let homogeneous = vec![common; inputs.len()];
-        // SAFETY: a DType class.
-        let ours = unsafe { DType::try_of_class(common) }.is_some();
-        if !ours || has_loop(ufunc as usize, &homogeneous) {
-            return Some(homogeneous);
+    let mut sequence = inputs.to_vec();
+    // SAFETY: the caller's promise; failure leaves an exception. The reference is given back:
+    // classes of ours and of NumPy are immortal.
+    let common = unsafe {
+        let class = numpy.promote_dtype_sequence(inputs.len() as isize, sequence.as_mut_ptr());
+        if class.is_null() {
+            ffi::PyErr_Clear();
+        } else {
+            ffi::Py_DECREF(class.cast());
         }
+        class
+    };
+    let homogeneous = |class: Class| vec![class; inputs.len()];
+    if let Some(data) = loop_with(ufunc as usize, &homogeneous(common))
+        && agrees(data, fixed)
+    {
+        return Some(homogeneous(common));
+    }
+    let wanted = fixed[inputs.len()..].iter().copied().find(|class| !class.is_null());
+    // The truth of a comparison is not what it compares.
+    // SAFETY: the caller's promise.
+    let wanted = wanted.filter(|&class| {
+        class != numpy.bool_dtype() || !COMPARISONS.contains(&unsafe { name_of(ufunc) }.as_str())
+    });
+    let class = wanted.unwrap_or(common);
+    // SAFETY: a DType class or NULL.
+    let foreign = !class.is_null() && unsafe { DType::try_of_class(class) }.is_none();
+    if foreign || loop_with(ufunc as usize, &homogeneous(class)).is_some() {
+        return Some(homogeneous(class));
     }
     // SAFETY: the caller's promise.
-    unsafe { mixed(numpy, ufunc as usize, &inputs) }
+    unsafe { mixed(numpy, ufunc as usize, inputs) }
+}
+
+/// Whether a loop has the types that the caller fixed.
+fn agrees(data: &LoopData, fixed: &[Class]) -> bool {
+    data.operands.iter().zip(fixed).all(|(operand, &class)| class.is_null() || is(operand, class))
 }
 
 /// A loop of ours with other operand types to which the inputs cast within their kind.

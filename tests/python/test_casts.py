@@ -301,6 +301,8 @@ def test_the_dtype_argument_of_a_ufunc_decides() -> None:
     assert np.add(left, 1, dtype=float).dtype == np.float64
     assert np.add(left, 1, dtype=object).tolist() == [2, 3, 4]
     assert np.sum(left, dtype=float) == 6.0
+    assert np.equal(left, 2.5, dtype=bool).tolist() == [False] * 3
+    assert np.equal(left, [1, 2, 2], dtype=bool).tolist() == [True, True, False]
     # NumPy takes the DType class of a user's type there, not the dtype.
     assert np.sum(np.arange(5), dtype=type(np.dtype(Integer))) == 10
 
@@ -366,6 +368,17 @@ def test_a_value_refused_on_the_way_leaves_those_before_it_cast() -> None:
     with pytest.raises(ValueError, match="exact"):
         np.copyto(target, source, casting="unsafe")
     assert same(target, [*range(200), *[2**70] * 100])
+
+
+@pytest.mark.parametrize("element", [Integer, Rational])
+def test_any_all_and_logical_functions_take_the_truth(element: type) -> None:
+    for values in [[0, 0], [0, 3], [2, 3]]:
+        cells = np.array(values, dtype=element)
+        assert np.any(cells) == any(values)
+        assert np.all(cells) == all(values)
+        assert np.logical_and(cells, 1).tolist() == [bool(value) for value in values]
+        assert np.logical_or(cells, [0.0, 0.0], dtype=bool).tolist() == [bool(v) for v in values]
+        assert np.logical_xor.reduce(cells, dtype=bool) == (bool(values[0]) ^ bool(values[1]))
 
 
 def test_threads_cast_into_and_out_of_one_array() -> None:
