@@ -341,7 +341,7 @@ unsafe extern "C" fn common_dtype(
     unsafe {
         let dtype = DType::of_class(class);
         let common = super::promotion::common_class(dtype, other)
-            .map_or_else(|| ffi::Py_NotImplemented().cast::<PyArray_DTypeMeta>(), |common| common);
+            .unwrap_or_else(|| ffi::Py_NotImplemented().cast::<PyArray_DTypeMeta>());
         ffi::Py_INCREF(common.cast());
         common
     }

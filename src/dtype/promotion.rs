@@ -225,8 +225,8 @@ fn loop_with(ufunc: usize, inputs: &[Class]) -> Option<&'static LoopData> {
 fn is(operand: &OperandType, class: Class) -> bool {
     match operand {
         OperandType::Element(dtype) => dtype.class() == class,
-        // SAFETY: a DType class or NULL.
         OperandType::Numpy(number) => {
+            // SAFETY: a DType class or NULL.
             unsafe { class.as_ref() }.is_some_and(|class| class.type_num == *number)
         }
     }
@@ -330,11 +330,10 @@ unsafe fn choose(
         return Some(homogeneous(common));
     }
     let wanted = fixed[inputs.len()..].iter().copied().find(|class| !class.is_null());
-    // The truth of a comparison is not what it compares.
     // SAFETY: the caller's promise.
-    let wanted = wanted.filter(|&class| {
-        class != numpy.bool_dtype() || !COMPARISONS.contains(&unsafe { name_of(ufunc) }.as_str())
-    });
+    let compares = COMPARISONS.contains(&unsafe { name_of(ufunc) }.as_str());
+    // The truth of a comparison is not what it compares.
+    let wanted = wanted.filter(|&class| !(compares && class == numpy.bool_dtype()));
     let class = wanted.unwrap_or(common);
     // SAFETY: a DType class or NULL.
     let foreign = !class.is_null() && unsafe { DType::try_of_class(class) }.is_none();
