@@ -1,10 +1,14 @@
 """The scalar classes of the bundled element types, and what converts to them.
 
 `Integer` is a subclass of `int` and `Rational` one of `fractions.Fraction`, so that every library
-that knows those knows these. Results of scalar arithmetic are plain Python numbers.
+that knows those knows these. Arithmetic of `Integer` scalars gives plain ints, which NumPy takes
+beside arrays of any type. It takes no plain `Fraction` beside an array of `Rational` (the result
+would be an object array), so arithmetic of `Rational` scalars gives `Rational`.
 """
 
+import functools
 import operator
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Self, SupportsIndex, cast
@@ -126,6 +130,25 @@ class Rational(Fraction):
 for _class in (Integer, Rational):
     # Where users find them.
     _class.__module__ = "denizen"
+
+
+def _closed(name: str) -> Callable[..., Any]:
+    """A method of `Fraction` whose fractions are made `Rational`; anything else passes through."""
+    method = getattr(Fraction, name)
+
+    @functools.wraps(method)
+    def closed(*operands: Any) -> Any:
+        result = method(*operands)
+        if type(result) is Fraction:
+            return rational_from_parts(result.numerator, result.denominator)
+        return result
+
+    return closed
+
+
+_CLOSED = "pos neg abs round add radd sub rsub mul rmul truediv rtruediv mod rmod pow rpow"
+for _name in _CLOSED.split():
+    setattr(Rational, f"__{_name}__", _closed(f"__{_name}__"))
 
 
 # What the conversions of the element types call.

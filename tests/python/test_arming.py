@@ -186,7 +186,11 @@ class _Allocator(ctypes.Structure):
 
 
 class _Handler(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char * 127), ("version", ctypes.c_uint8), ("allocator", _Allocator)]
+    _fields_ = [
+        ("name", ctypes.c_char * 127),
+        ("version", ctypes.c_uint8),
+        ("allocator", _Allocator),
+    ]
 
 
 def own_handler():
@@ -198,7 +202,9 @@ def own_handler():
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     functions = [
         ctypes.CFUNCTYPE(pointer, pointer, size)(lambda _, n: libc.malloc(size(n))),
-        ctypes.CFUNCTYPE(pointer, pointer, size, size)(lambda _, n, m: libc.calloc(size(n), size(m))),
+        ctypes.CFUNCTYPE(pointer, pointer, size, size)(
+            lambda _, n, m: libc.calloc(size(n), size(m))
+        ),
         ctypes.CFUNCTYPE(pointer, pointer, pointer, size)(
             lambda _, p, n: libc.realloc(pointer(p), size(n))
         ),
@@ -268,10 +274,14 @@ def test_tracemalloc_counts_our_memory():
     try:
         domain = np.lib.tracemalloc_domain
         a = np.zeros(10_000, dtype=Integer)
-        snapshot = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, domain)])
+        snapshot = tracemalloc.take_snapshot().filter_traces(
+            [tracemalloc.DomainFilter(True, domain)]
+        )
         assert sum(trace.size for trace in snapshot.traces) >= a.nbytes
         del a
-        snapshot = tracemalloc.take_snapshot().filter_traces([tracemalloc.DomainFilter(True, domain)])
+        snapshot = tracemalloc.take_snapshot().filter_traces(
+            [tracemalloc.DomainFilter(True, domain)]
+        )
         assert sum(trace.size for trace in snapshot.traces) < 80_000
     finally:
         tracemalloc.stop()

@@ -36,6 +36,20 @@ def test_scalar_class_is_accepted_as_dtype():
         assert a.tolist() == [3, 4]
 
 
+def test_rational_scalars_stay_rational_in_arithmetic_with_scalars_and_arrays():
+    third = denizen.Rational(1, 3)
+    for result in (third + 1, 1 - third, third / 2, 2 / third, -third, abs(third), third**2):
+        assert type(result) is denizen.Rational
+    assert (third - Fraction(1, 4), Fraction(1, 4) - third) == (Fraction(1, 12), Fraction(-1, 12))
+    assert type(Fraction(1, 4) * third) is denizen.Rational
+    assert type(third + 0.5) is float
+    assert type(third // 1) is int
+    a = np.array([1, 2, 6], dtype=denizen.Rational)
+    for mean in (a.sum() / a.size, a.mean()):
+        assert (a - mean).dtype == (mean - a).dtype == a.dtype
+        assert (a - mean).tolist() == [-2, -1, 3]
+
+
 def test_importing_leaves_the_callers_handler_alone():
     code = (
         "import numpy as np; from numpy._core.multiarray import get_handler_name as name\n"

@@ -152,7 +152,7 @@ def test_comparison_with_strangers():
     assert (Number(1) == "1") is False
     assert (Number(1) != None) is True  # noqa: E711
     with pytest.raises(TypeError):
-        Number(1) < "1"  # noqa: B015
+        Number(1) < "1"
 
 
 def test_conversion_to_python_numbers():
