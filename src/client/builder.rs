@@ -95,6 +95,8 @@ pub(super) struct IdentityEntry {
 #[must_use = "nothing is registered before `add_to`"]
 pub struct ElementBuilder<T: 'static, S> {
     pub(super) name: String,
+    /// Where Python finds the type, if not in the module that it is added to.
+    pub(super) module: Option<String>,
     pub(super) vtable: ElementVTable,
     pub(super) shared: Arc<Shared<T>>,
     pub(super) loops: Vec<Entry>,
@@ -148,6 +150,7 @@ impl<T: 'static, S> ElementBuilder<T, S> {
     fn new(name: &str, flags: abi::ElementFlags) -> Self {
         ElementBuilder {
             name: name.to_owned(),
+            module: None,
             vtable: empty_vtable(flags),
             shared: Arc::new(Shared::new()),
             loops: Vec::new(),
@@ -164,6 +167,7 @@ impl<T: 'static, S> ElementBuilder<T, S> {
     fn with_storage<R>(self) -> ElementBuilder<T, R> {
         ElementBuilder {
             name: self.name,
+            module: self.module,
             vtable: self.vtable,
             shared: self.shared,
             loops: self.loops,
@@ -410,6 +414,14 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         this
     }
 
+    /// The module in the type's name, and where pickles look for it: for an extension module that
+    /// is a private part of a package (as maturin makes it), the package that exports the type.
+    pub fn module(self, name: &str) -> ElementBuilder<T, S::Decided> {
+        let mut this = self.decided();
+        this.module = Some(name.to_owned());
+        this
+    }
+
     /// Documentation of the scalar class.
     pub fn documentation(self, text: &str) -> ElementBuilder<T, S::Decided> {
         let mut this = self.decided();
@@ -623,7 +635,8 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         });
     }
 
-    /// Ends the description. `module` is the name of the module that the type will be part of.
+    /// Ends the description. `module` is the name of the module that the type will be part of,
+    /// unless [`module`](Self::module) said another.
     ///
     /// # Errors
     /// The first mistake in the description.

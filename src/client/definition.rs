@@ -31,6 +31,7 @@ pub struct Definition<T: 'static> {
 
 impl<T: 'static> Definition<T> {
     pub(super) fn new<S>(mut builder: ElementBuilder<T, S>, module: &str) -> Result<Self, Error> {
+        let module = builder.module.as_deref().unwrap_or(module);
         let full_name = format!("{module}.{}", builder.name);
         let name = builder.c_string(&full_name);
         let language_name = builder.c_string(std::any::type_name::<T>());

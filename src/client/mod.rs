@@ -24,6 +24,9 @@
 //! >>> np.array(["0.1", "0.2"], dtype=decimals.BigDecimal).sum()
 //! ```
 //!
+//! The type's name is `decimals.BigDecimal`, after the module. Where the extension module is a
+//! private part of a package, [`module`](ElementBuilder::module) names the package instead.
+//!
 //! The client holds no runtime: it finds the one of the installed `denizen` package when the first
 //! type is added. It needs no pyo3 either; with the feature `client` instead of `pyo3`,
 //! [`ElementBuilder::add_to_raw`] takes a raw pointer, so that a module written with any binding

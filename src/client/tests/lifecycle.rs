@@ -150,6 +150,8 @@ fn every_size_and_alignment_has_a_cell() {
     let text = text.define("m").expect("no mistake");
     assert_eq!((text.vtable().size, text.vtable().storage), (24, abi::STORAGE_INLINE));
     assert_eq!(text.name(), "m.Text");
+    let text = element::<String>("Text").module("package").define("m").expect("no mistake");
+    assert_eq!(text.name(), "package.Text");
 }
 
 #[test]

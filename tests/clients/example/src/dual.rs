@@ -62,6 +62,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
                 }
             },
         )
+        .module("denizen_example")
         .add_to(module)?;
     Ok(())
 }

@@ -33,6 +33,7 @@ fn denizen_example(module: &Bound<'_, PyModule>) -> PyResult<()> {
         .cast_to::<i64, _>(Casting::Unsafe, BigDecimal::to_i64)
         .cast_to::<u64, _>(Casting::Unsafe, BigDecimal::to_u64)
         .cast_to::<f64, _>(Casting::Unsafe, BigDecimal::to_f64)
+        .module("denizen_example")
         .add_to(module)?;
     dual::register(module)?;
     for function in [

@@ -11,6 +11,9 @@ use denizen::{Raised, element, element_under_gil};
 use pyo3::prelude::*;
 use types::{Pinned, Shared, Ticket};
 
+/// The package that exports the types.
+const NAME: &str = "denizen_raw";
+
 #[pymodule]
 fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -18,19 +21,19 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // SAFETY: the module is alive, the GIL held; what else is promised stands at each type.
     unsafe {
         let ticket = element::<Ticket>("Ticket").clone().ordering().text();
-        raised(py, ticket.thread_safe().add_to_raw(raw))?;
+        raised(py, ticket.thread_safe().module(NAME).add_to_raw(raw))?;
 
         let pinned = element::<Pinned>("Pinned").boxed().clone().default().partial_ordering();
-        raised(py, pinned.display().add_to_raw(raw))?;
+        raised(py, pinned.display().module(NAME).add_to_raw(raw))?;
 
         // SAFETY: an `Rc` does not care for threads, only for exclusion, and all values that
         // share one are elements of this type.
         let shared = element_under_gil::<Shared>("Shared").clone().default().text().equality();
         let shared = shared.binary("add", |x: &Shared, y: &Shared| x.joined(y));
-        raised(py, shared.add_to_raw(raw))?;
+        raised(py, shared.module(NAME).add_to_raw(raw))?;
 
         let bomb = element::<Bomb>("Bomb").clone().default().text().ordering().add();
-        raised(py, bomb.thread_safe().add_to_raw(raw))?;
+        raised(py, bomb.thread_safe().module(NAME).add_to_raw(raw))?;
 
         raised(py, old::register(raw))?;
     }
