@@ -106,7 +106,6 @@ unsafe extern "C" fn drop_owner(capsule: *mut ffi::PyObject) {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the interface's signature")]
 pub(super) unsafe extern "C" fn adopt(
     element: *const Element,
     data: *mut u8,
@@ -138,9 +137,9 @@ pub(super) unsafe extern "C" fn adopt(
             // SAFETY: as many strides as lengths by contract.
             Some(unsafe { std::slice::from_raw_parts(strides, dimension_count) })
         };
-        let misaligned = (data as usize) % kind.align() != 0
+        let misaligned = !(data as usize).is_multiple_of(kind.align())
             || strides.is_some_and(|strides| {
-                strides.iter().any(|stride| stride.unsigned_abs() % kind.align() != 0)
+                strides.iter().any(|stride| !stride.unsigned_abs().is_multiple_of(kind.align()))
             });
         if misaligned {
             return Err(PyValueError::new_err(format!(

@@ -140,7 +140,8 @@ unsafe fn lend(
     if cells.is_empty() {
         return Ok(ptr::null_mut());
     }
-    let segment = access::segment_of(cells.data);
+    // SAFETY: the array is alive.
+    let segment = unsafe { access::segment_of(cells.data) };
     let borrow = || -> Result<_, Failure> {
         let Some(segment) = &segment else { return Ok(None) };
         let (low, high) = cells.extent(element.size());

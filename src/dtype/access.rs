@@ -14,6 +14,9 @@ use std::{ops::Range, sync::OnceLock};
 pub const BLOCK: usize = 4096;
 
 /// A run of cells as a loop meets it.
+///
+/// Invariant (`run-alive`): the memory of the cells is allocated, and stays so while the run is in
+/// use. NumPy keeps it for its loops, an array for its own cells.
 #[derive(Clone, Copy)]
 pub struct Run {
     /// First cell.
@@ -71,10 +74,19 @@ pub fn with_operands<const N: usize>(
 ) -> Result<(), Failure> {
     let segments = operands.map(|operand| {
         let (_, run) = operand.filter(|(_, run)| run.count > 0)?;
-        segment_of(run.data)
+        // SAFETY: `run-alive`.
+        unsafe { segment_of(run.data) }
     });
     if operands.iter().flatten().any(|(element, _)| !element.is_thread_safe()) {
-        // The GIL is held.
+        // The GIL is held; only what client code was lent is not ours to touch.
+        for (operand, segment) in operands.iter().zip(&segments) {
+            if let (Some((element, run)), Some(segment)) = (operand, segment)
+                && segment.lock().is_contested()
+            {
+                let bytes = run.bytes_in(*segment, element.size());
+                drop(segment.lock().try_borrow(bytes, run.write).map_err(refused)?);
+            }
+        }
         return body(segments);
     }
     let mut managed = 0;
@@ -108,9 +120,12 @@ pub fn with_segments<const N: usize>(
 
 /// The managed segment around an address. The segment of another type (a structured array, memory
 /// of handler mode) has a lock, but no bits for these cells: the ledger sees to that.
+///
+/// # Safety
+/// If the address lies in a segment, nobody frees or resizes it meanwhile.
 #[inline]
-pub fn segment_of(address: *const u8) -> Option<Segment> {
-    // SAFETY: an operand's memory stays allocated for the call: its array is alive.
+pub unsafe fn segment_of(address: *const u8) -> Option<Segment> {
+    // SAFETY: the caller's promise.
     unsafe { Segment::find(address) }
 }
 

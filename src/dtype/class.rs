@@ -186,7 +186,7 @@ pub(super) unsafe fn create(
         (*python_type).tp_new = Some(descr_new);
         (*python_type).tp_repr = Some(descr_repr);
         (*python_type).tp_str = Some(descr_repr);
-        (*python_type).tp_methods = (&raw const METHODS).cast_mut().cast();
+        (*python_type).tp_methods = (&raw const METHODS.list).cast_mut().cast();
         if ffi::PyType_Ready(python_type) < 0 {
             return Err(());
         }
@@ -256,19 +256,23 @@ fn new_descr(numpy: &NumpyApi, dtype: &'static DType) -> Result<*mut PyArray_Des
     }
 }
 
-struct Methods([ffi::PyMethodDef; 2]);
+struct Methods {
+    list: [ffi::PyMethodDef; 2],
+}
 // SAFETY: constant data.
 unsafe impl Sync for Methods {}
 
-static METHODS: Methods = Methods([
-    ffi::PyMethodDef {
-        ml_name: c"__reduce__".as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: descr_reduce },
-        ml_flags: ffi::METH_NOARGS,
-        ml_doc: c"Pickles as the element type's name.".as_ptr(),
-    },
-    ffi::PyMethodDef::zeroed(),
-]);
+static METHODS: Methods = Methods {
+    list: [
+        ffi::PyMethodDef {
+            ml_name: c"__reduce__".as_ptr(),
+            ml_meth: ffi::PyMethodDefPointer { PyCFunction: descr_reduce },
+            ml_flags: ffi::METH_NOARGS,
+            ml_doc: c"Pickles as the element type's name.".as_ptr(),
+        },
+        ffi::PyMethodDef::zeroed(),
+    ],
+};
 
 unsafe extern "C" fn descr_new(
     class: *mut ffi::PyTypeObject,

@@ -114,7 +114,10 @@ pub(super) fn register_promoters(
 ) -> PyResult<()> {
     let mut done: Vec<usize> = Vec::new();
     for data in &dtype.operations().loops {
-        if data.input_count > 1 && !done.contains(&data.ufunc) {
+        // NumPy's own promoter makes booleans of all operands of the logical functions, which is
+        // what a reduction to bool (`any`, `all`) needs.
+        let logical = data.name.to_bytes().starts_with(b"logical_");
+        if data.input_count > 1 && !logical && !done.contains(&data.ufunc) {
             done.push(data.ufunc);
             promote_ufunc(py, numpy, dtype, data.ufunc, data.input_count, data.operands.len())?;
         }

@@ -82,7 +82,8 @@ unsafe extern "C" fn clear(
     // SAFETY: a descriptor of ours.
     let element = unsafe { DType::of_descr(descr) }.element();
     let data: *mut u8 = data.cast();
-    if access::segment_of(data).is_some_and(Segment::untouched) {
+    // SAFETY: NumPy owns the cells that it wants cleared.
+    if unsafe { access::segment_of(data) }.is_some_and(Segment::untouched) {
         return 0;
     }
     // SAFETY: NumPy gives `size` cells of the dtype that are its to clear.
@@ -145,7 +146,8 @@ unsafe extern "C" fn fill_zero(
     let data: *mut u8 = data.cast();
     // A grown tail is zero too, but NumPy asks for arrays of which nothing is known.
     let fresh = |segment: Segment| segment.untouched() && segment.allocated_zeroed();
-    if access::segment_of(data).is_some_and(fresh) {
+    // SAFETY: NumPy owns the cells that it wants filled.
+    if unsafe { access::segment_of(data) }.is_some_and(fresh) {
         return 0;
     }
     // SAFETY: NumPy gives `size` cells of the dtype to fill, whatever they hold.

@@ -52,8 +52,9 @@ pub unsafe extern "C" fn calloc(_context: *mut c_void, count: usize, size: usize
 }
 
 fn allocate(bytes: usize, element: Option<&'static ElementType>, zeroed: bool) -> *mut c_void {
-    // A note whose element does not fit the size was meant for another allocation.
-    let element = element.filter(|element| bytes.is_multiple_of(element.size()));
+    // A note whose element does not fit the size was meant for another allocation. An array
+    // without cells asks for one byte, and may grow.
+    let element = element.filter(|element| bytes <= 1 || bytes.is_multiple_of(element.size()));
     match Segment::allocate(bytes.max(1), CELL_ALIGN, element, zeroed) {
         Ok(segment) => segment.cells().as_ptr().cast(),
         Err(_) => ptr::null_mut(),

@@ -236,6 +236,13 @@ impl SegmentLock {
         lent.map(|()| Borrow::new(self, Some(span)))
     }
 
+    /// Whether somebody holds a borrow of the lock, or waits for it. One load, for those who need
+    /// no lock of their own (the GIL serves them) but respect what client code was lent.
+    #[inline]
+    pub fn is_contested(&self) -> bool {
+        state_of(self.word.load(Ordering::Relaxed)) & SLOW != 0
+    }
+
     /// Takes a borrow back.
     pub(super) fn give_back(&self, span: &Span) {
         let mut tables = Shard::of(self.address()).lock();

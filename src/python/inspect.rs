@@ -24,10 +24,11 @@ fn array_of_ours<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<(Array<'a>, &'sta
     Ok((array, dtype))
 }
 
-fn owner_of(address: *const u8) -> &'static str {
-    if access::segment_of(address).is_some() {
+fn owner_of(array: Array<'_>) -> &'static str {
+    // SAFETY: the array is alive.
+    if unsafe { access::segment_of(array.data()) }.is_some() {
         "managed"
-    } else if owner_map::is_adopted(address) {
+    } else if owner_map::is_adopted(array.data()) {
         "adopted"
     } else {
         "foreign"
@@ -37,7 +38,7 @@ fn owner_of(address: *const u8) -> &'static str {
 /// Who owns the memory of an array of a registered type: "managed", "adopted" or "foreign".
 #[pyfunction]
 pub fn owner(a: &Bound<'_, PyAny>) -> PyResult<&'static str> {
-    Ok(owner_of(array_of_ours(a)?.0.data()))
+    Ok(owner_of(array_of_ours(a)?.0))
 }
 
 /// What `denizen.inspect` shows, as a dict.
@@ -45,7 +46,8 @@ pub fn owner(a: &Bound<'_, PyAny>) -> PyResult<&'static str> {
 pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let (array, dtype) = array_of_ours(a)?;
     let element = dtype.element();
-    let segment = access::segment_of(array.data());
+    // SAFETY: the array is alive.
+    let segment = unsafe { access::segment_of(array.data()) };
     let (address, cells, bitmap) = match segment {
         Some(segment) => (
             segment.cells().as_ptr(),
@@ -65,7 +67,7 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let run = unsafe { Cells::new(address, element.size() as isize, count) };
     let live = element.vacancy().count_live(run);
     let info = PyDict::new(a.py());
-    info.set_item("owner", owner_of(array.data()))?;
+    info.set_item("owner", owner_of(array))?;
     info.set_item("type", element.name())?;
     info.set_item("cells", cells)?;
     info.set_item("live", live)?;
