@@ -1,0 +1,315 @@
+//! What segments cost beside plain Rust and the system's allocator, in the same run:
+//! materialising and freeing a full one, the ledger of a loop call, allocate and free.
+//! `cargo bench --no-default-features --features core --bench segment`
+
+use denizen::{
+    abi::{self, ElementVTable, Report, Status},
+    erased::{CellsMut, ElementType, rules},
+    segment::{Ledger, RUN, Segment},
+};
+use divan::{Bencher, counter::ItemsCount};
+use std::{
+    alloc::{self, Layout},
+    ffi::c_void,
+    hint::black_box,
+    mem::{ManuallyDrop, MaybeUninit},
+};
+
+fn main() {
+    divan::main();
+}
+
+/// An object with heap data: one owning pointer.
+#[derive(Clone)]
+struct Heap(#[expect(dead_code, reason = "owned, never read")] Box<u64>);
+
+impl Default for Heap {
+    fn default() -> Self {
+        Heap(Box::new(7))
+    }
+}
+
+/// A small object without heap data whose end is still somebody's business.
+#[derive(Clone)]
+struct Word(u64);
+
+impl Default for Word {
+    fn default() -> Self {
+        Word(black_box(7))
+    }
+}
+
+impl Drop for Word {
+    fn drop(&mut self) {
+        black_box(&self.0);
+    }
+}
+
+unsafe extern "C" fn construct<T: Default>(
+    _context: *mut c_void,
+    cells: *mut u8,
+    stride: isize,
+    count: usize,
+    _report: *mut Report,
+) -> Status {
+    for index in 0..count {
+        // SAFETY: `abi::ConstructFn`; `Default` of the types here does not panic.
+        unsafe { cells.offset(stride * index as isize).cast::<T>().write(T::default()) };
+    }
+    abi::OK
+}
+
+unsafe extern "C" fn destroy<T>(
+    _context: *mut c_void,
+    cells: *mut u8,
+    stride: isize,
+    count: usize,
+    _report: *mut Report,
+) -> Status {
+    for index in 0..count {
+        // SAFETY: `abi::DestroyFn`.
+        unsafe { cells.offset(stride * index as isize).cast::<T>().drop_in_place() };
+    }
+    abi::OK
+}
+
+fn element<T: Default>() -> &'static ElementType {
+    // SAFETY: zero is valid for every member: numbers, pointers and optional functions.
+    let mut vtable: ElementVTable = unsafe { MaybeUninit::zeroed().assume_init() };
+    vtable.struct_size = size_of::<ElementVTable>();
+    vtable.abi_version = abi::ABI_VERSION;
+    vtable.flags = abi::ELEMENT_TRIVIALLY_RELOCATABLE | abi::ELEMENT_THREAD_SAFE;
+    vtable.name = c"bench.Element".as_ptr();
+    vtable.size = size_of::<T>();
+    vtable.align = align_of::<T>();
+    vtable.zero_bytes = abi::ZERO_VACANT;
+    vtable.vacancy_size = size_of::<T>();
+    vtable.construct = Some(construct::<T>);
+    vtable.destroy = Some(destroy::<T>);
+    // SAFETY: a complete vtable.
+    Box::leak(Box::new(unsafe { ElementType::from_vtable(&raw const vtable) }.expect("a vtable")))
+}
+
+fn segment(element: &'static ElementType, count: usize) -> Segment {
+    let segment = Segment::allocate(count * element.size(), 64, Some(element), true);
+    let segment = segment.expect("memory for the bench");
+    segment.bind(element).expect("a new segment takes its type");
+    segment
+}
+
+/// Frees a segment on drop, as a `Vec` does.
+struct Owned(Segment);
+
+impl Owned {
+    fn full(element: &'static ElementType, count: usize) -> Owned {
+        let segment = segment(element, count);
+        // SAFETY: nobody else knows the segment.
+        unsafe { segment.materialise(0..count) }.expect("defaults");
+        Owned(segment)
+    }
+
+    fn run(&self, start: usize, count: usize) -> CellsMut<'_> {
+        // SAFETY: 8-byte cells of a segment that nobody else knows.
+        unsafe { CellsMut::new(self.0.cells().as_ptr().add(8 * start), 8, count) }
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        // SAFETY: nobody else knows the segment.
+        unsafe { self.0.free() }.expect("destructors that do not fail");
+    }
+}
+
+const COUNTS: [usize; 2] = [1_000, 100_000];
+
+/// Allocation included on both sides: a zeroed segment, then a default object in each cell.
+#[divan::bench_group]
+mod materialise {
+    use super::*;
+
+    #[divan::bench(types = [Heap, Word], args = COUNTS)]
+    fn segment<T: Default>(bencher: Bencher, count: usize) {
+        let element = element::<T>();
+        bencher.counter(ItemsCount::new(count)).bench_local(|| Owned::full(element, count));
+    }
+
+    #[divan::bench(types = [Heap, Word], args = COUNTS)]
+    fn vec<T: Default + Clone>(bencher: Bencher, count: usize) {
+        bencher.counter(ItemsCount::new(count)).bench_local(|| vec![T::default(); count]);
+    }
+}
+
+#[divan::bench_group]
+mod free {
+    use super::*;
+
+    #[divan::bench(types = [Heap, Word], args = COUNTS)]
+    fn segment<T: Default>(bencher: Bencher, count: usize) {
+        let element = element::<T>();
+        bencher
+            .counter(ItemsCount::new(count))
+            .with_inputs(|| Owned::full(element, count))
+            .bench_local_values(drop);
+    }
+
+    #[divan::bench(types = [Heap, Word], args = COUNTS)]
+    fn vec<T: Default + Clone>(bencher: Bencher, count: usize) {
+        bencher
+            .counter(ItemsCount::new(count))
+            .with_inputs(|| vec![T::default(); count])
+            .bench_local_values(drop);
+    }
+}
+
+/// Open and close around nothing; what a loop does in between is its own affair.
+#[divan::bench_group]
+mod ledger {
+    use super::*;
+
+    /// Ledgers an iteration, for those of one cell: enough to hide the clock.
+    const CALLS: usize = 1000;
+
+    fn books(element: &ElementType, segment: Option<Segment>, cells: &CellsMut<'_>) {
+        let ledger = Ledger::open(element, segment, cells);
+        black_box(cells.address(0));
+        black_box(ledger.close(cells.as_cells()));
+    }
+
+    #[divan::bench]
+    fn one_live_cell(bencher: Bencher) {
+        let element = element::<Word>();
+        let owned = Owned::full(element, CALLS);
+        bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
+            for index in 0..CALLS {
+                books(element, Some(owned.0), &owned.run(index, 1));
+            }
+        });
+    }
+
+    #[divan::bench]
+    fn one_foreign_cell(bencher: Bencher) {
+        let element = element::<Word>();
+        let owned = Owned::full(element, CALLS);
+        bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
+            for index in 0..CALLS {
+                books(element, None, &owned.run(index, 1));
+            }
+        });
+    }
+
+    /// The bit changes and the counters are written: building an object, cell by cell.
+    #[divan::bench]
+    fn one_cell_that_changes(bencher: Bencher) {
+        let element = element::<Word>();
+        let owned = Owned::full(element, CALLS);
+        let mut value = 0u64;
+        bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
+            for index in 0..CALLS {
+                let cells = owned.run(index, 1);
+                let ledger = Ledger::open(element, Some(owned.0), &cells);
+                // SAFETY: a cell of ours; `Word` is any 8 bytes.
+                unsafe { cells.address(0).cast::<u64>().write(black_box(value)) };
+                black_box(ledger.close(cells.as_cells()));
+            }
+            value ^= 7;
+        });
+    }
+
+    #[divan::bench]
+    fn live_cells_100_000(bencher: Bencher) {
+        let count = 100_000;
+        let element = element::<Word>();
+        let owned = Owned::full(element, count);
+        bencher.counter(ItemsCount::new(count)).bench_local(|| {
+            for start in (0..count).step_by(RUN) {
+                books(element, Some(owned.0), &owned.run(start, RUN.min(count - start)));
+            }
+        });
+    }
+
+    /// The rules of life alone, over the same live cells: what the ledger comes on top of.
+    #[divan::bench]
+    fn materialised_already_100_000(bencher: Bencher) {
+        let count = 100_000;
+        let element = element::<Word>();
+        let owned = Owned::full(element, count);
+        bencher.counter(ItemsCount::new(count)).bench_local(|| {
+            for start in (0..count).step_by(RUN) {
+                // SAFETY: cells of a segment that nobody else knows.
+                unsafe { rules::materialise(element, owned.run(start, RUN.min(count - start))) }
+                    .expect("nothing to build");
+            }
+        });
+    }
+
+    #[divan::bench]
+    fn first_fill_100_000(bencher: Bencher) {
+        let count = 100_000;
+        let element = element::<Word>();
+        bencher
+            .counter(ItemsCount::new(count))
+            .with_inputs(|| Owned(super::segment(element, count)))
+            .bench_local_values(|owned| {
+                for start in (0..count).step_by(RUN) {
+                    let cells = owned.run(start, RUN.min(count - start));
+                    let ledger = Ledger::open(element, Some(owned.0), &cells);
+                    // SAFETY: cells of ours; `Word` is any 8 bytes.
+                    unsafe { cells.address(0).write_bytes(1, 8 * cells.len()) };
+                    black_box(ledger.close(cells.as_cells()));
+                }
+                // Freed by nobody: the time of that is not asked for here.
+                ManuallyDrop::new(owned)
+            });
+    }
+}
+
+/// Allocated and freed with nothing built, 80 bytes to 8 MB.
+#[divan::bench_group]
+mod allocate_and_free {
+    use super::*;
+
+    const BYTES: [usize; 3] = [80, 8 << 10, 8 << 20];
+
+    #[divan::bench(args = BYTES)]
+    fn segment(bencher: Bencher, bytes: usize) {
+        let element = element::<Word>();
+        bencher.bench_local(|| {
+            let segment = Segment::allocate(black_box(bytes), 64, Some(element), false);
+            let segment = segment.expect("memory for the bench");
+            black_box(segment.cells());
+            // SAFETY: nobody else knows the segment.
+            unsafe { segment.free() }
+        });
+    }
+
+    #[divan::bench(args = BYTES)]
+    fn malloc(bencher: Bencher, bytes: usize) {
+        bencher.bench_local(|| {
+            let layout = Layout::from_size_align(black_box(bytes), 16).expect("a layout");
+            // SAFETY: freed with the layout it was allocated with.
+            unsafe { alloc::dealloc(black_box(alloc::alloc(layout)), layout) };
+        });
+    }
+
+    #[divan::bench(args = BYTES)]
+    fn segment_zeroed(bencher: Bencher, bytes: usize) {
+        let element = element::<Word>();
+        bencher.bench_local(|| {
+            let segment = Segment::allocate(black_box(bytes), 64, Some(element), true);
+            let segment = segment.expect("memory for the bench");
+            black_box(segment.cells());
+            // SAFETY: nobody else knows the segment.
+            unsafe { segment.free() }
+        });
+    }
+
+    #[divan::bench(args = BYTES)]
+    fn calloc(bencher: Bencher, bytes: usize) {
+        bencher.bench_local(|| {
+            let layout = Layout::from_size_align(black_box(bytes), 16).expect("a layout");
+            // SAFETY: freed with the layout it was allocated with.
+            unsafe { alloc::dealloc(black_box(alloc::alloc_zeroed(layout)), layout) };
+        });
+    }
+}
