@@ -5,13 +5,13 @@ use crate::{
     abi,
     erased::{CellsMut, ElementType, Failure},
     lock::{self, LockError, Request, SegmentLock},
-    segment::{Ledger, Segment},
+    segment::{self, Ledger, Segment},
 };
 use pyo3::ffi;
 use std::{ops::Range, sync::OnceLock};
 
 /// Most cells between two looks at the ledger: one block's cells stay in the cache.
-pub const BLOCK: usize = 4096;
+pub const BLOCK: usize = segment::RUN;
 
 /// A run of cells as a loop meets it.
 ///

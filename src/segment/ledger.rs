@@ -4,11 +4,12 @@
 //! difference, so that no loop has to tell what it did, however it ends.
 
 use super::{InitBitmap, Segment};
-use crate::erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Tally};
+use crate::erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Tally, Vacancy};
 use std::mem::MaybeUninit;
 
-/// Most cells of one ledger.
-pub const RUN: usize = CELLS_PER_MASK * CELLS_PER_MASK;
+/// Most cells of one ledger: few enough that they stay in the fastest cache between the two looks,
+/// and that a ledger can be passed around; enough to make its own cost per cell nothing.
+pub const RUN: usize = 16 * CELLS_PER_MASK;
 
 /// Open books on one run of cells of a type with a zero promise.
 pub struct Ledger<'e> {
@@ -101,13 +102,23 @@ fn for_masks(count: usize, stride: isize, mut visit: impl FnMut(usize, usize)) {
     }
 }
 
+/// Which of at most 64 cells are live; quick for the one cell of a fancy-indexing loop.
+#[inline]
+fn live_mask(vacancy: Vacancy, cells: Cells<'_>, start: usize, count: usize) -> u64 {
+    if count == 1 {
+        // SAFETY: `cells-readable`: a whole cell of the run.
+        return u64::from(unsafe { vacancy.is_live(cells.address(start)) });
+    }
+    vacancy.live_mask(cells.part(start, count))
+}
+
 impl<'e> Ledger<'e> {
     /// Opens the books: notes which cells are live, and mends their bits where something moved
     /// bytes without us. `segment` is what [`Segment::find`] says about the run's first cell.
     ///
     /// # Panics
     /// The run is longer than [`RUN`].
-    #[inline]
+    #[inline(always)]
     pub fn open(
         element: &'e ElementType,
         segment: Option<Segment>,
@@ -131,7 +142,7 @@ impl<'e> Ledger<'e> {
         let bitmap = record.as_ref().map(|record| (record, record.segment.bitmap_for(element)));
         let vacancy = element.vacancy();
         for_masks(cells.len(), cells.stride(), |start, count| {
-            let live = vacancy.live_mask(cells.as_cells().part(start, count));
+            let live = live_mask(vacancy, cells.as_cells(), start, count);
             ledger.before[start / CELLS_PER_MASK].write(live);
             if let Some((record, bitmap)) = bitmap {
                 let wrong = record.get(bitmap, start, count) ^ live;
@@ -146,7 +157,7 @@ impl<'e> Ledger<'e> {
 
     /// Closes the books over the same cells: enters what changed in bitmap and counters, and
     /// returns it.
-    #[inline]
+    #[inline(always)]
     pub fn close(self, cells: Cells<'_>) -> Tally {
         let element = self.element;
         let tally = self.settle(cells);
@@ -165,7 +176,7 @@ impl<'e> Ledger<'e> {
         let bitmap =
             self.record.as_ref().map(|record| (record, record.segment.bitmap_for(self.element)));
         for_masks(cells.len(), cells.stride(), |start, count| {
-            let live = vacancy.live_mask(cells.part(start, count));
+            let live = live_mask(vacancy, cells, start, count);
             // SAFETY: `open` wrote a mask for each 64 cells of the same run.
             let before = unsafe { self.before[start / CELLS_PER_MASK].assume_init() };
             let changed = live ^ before;

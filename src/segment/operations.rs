@@ -97,18 +97,15 @@ impl Segment {
                 format!("cell {index} holds an object of {} already", element.name()),
             ));
         }
-        if element.zero_is_default() && element.vtable().construct.is_none() {
+        if !element.zero_is_default() {
+            // SAFETY: the same contract; all cells are vacant.
+            return unsafe { self.build(element, range) };
+        }
+        if element.vtable().construct.is_none() {
             return Ok(());
         }
-        if element.zero_is_default() {
-            // SAFETY: the same contract.
-            return unsafe {
-                // SAFETY: zero cells of such a type may be built over.
-                self.booked(element, range, |_, cells| element.construct(cells))
-            };
-        }
-        // SAFETY: the same contract; all cells are vacant.
-        unsafe { self.materialise(range) }
+        // SAFETY: the same contract; zero cells of such a type may be built over.
+        unsafe { self.booked(element, range, |cells| element.construct(cells)) }
     }
 
     /// Fills the vacant cells among `range` with default objects.
@@ -120,40 +117,58 @@ impl Segment {
     /// `segment-cells` for writing the range.
     pub unsafe fn materialise(self, range: Range<usize>) -> Result<(), Failure> {
         let element = self.typed(&range)?;
-        if element.has_zero_promise() {
-            // SAFETY: the same contract; cells of a type with a zero promise.
-            return unsafe {
-                self.booked(element, range, |_, cells| rules::materialise(element, cells))
-            };
+        if element.zero_is_default() {
+            return Ok(());
+        }
+        if self.untouched() {
+            // SAFETY: the same contract; all cells are vacant.
+            return unsafe { self.build(element, range) };
         }
         let bitmap = self.bitmap_for(element);
-        let mut tally = Tally::default();
-        let mut outcome = Ok(());
-        'pieces: for start in range.clone().step_by(CELLS_PER_MASK) {
+        for start in range.clone().step_by(CELLS_PER_MASK) {
             let count = CELLS_PER_MASK.min(range.end - start);
-            let live = bitmap.get(start, count);
+            // SAFETY: the same contract.
+            let live = unsafe { self.live_mask(element, start, count) };
+            let wrong = bitmap.get(start, count) ^ live;
+            if wrong != 0 {
+                bitmap.put(start, count, live);
+                let reconciled = wrong.count_ones().into();
+                element.counters().add(Tally { reconciled, ..Tally::default() });
+            }
             for (first, length, (live, _)) in rules::stretches(live, 0, count) {
-                if live {
-                    continue;
-                }
                 let first = start + first;
-                // SAFETY: the bits say that the cells are vacant.
-                let built =
-                    unsafe { element.construct(self.run_mut(element, first..first + length)) };
-                let done = completed(&built, length);
-                tally.constructed += done as u64;
-                if done > 0 {
-                    self.note_built();
-                }
-                bitmap.fill(first, done, true);
-                if let Err(failure) = built {
-                    outcome = Err(failure.after(first - range.start));
-                    break 'pieces;
+                if !live {
+                    // SAFETY: the same contract; these cells are vacant.
+                    unsafe { self.build(element, first..first + length) }
+                        .map_err(|failure| failure.after(first - range.start))?;
                 }
             }
         }
-        element.counters().add(tally);
-        outcome
+        Ok(())
+    }
+
+    /// Builds default objects in vacant cells and books them.
+    ///
+    /// # Errors
+    /// `done` cells are live, the others vacant.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing the range, which lies in the cells; all of them are vacant, and
+    /// zero bytes are not a live default.
+    unsafe fn build(
+        self,
+        element: &'static ElementType,
+        range: Range<usize>,
+    ) -> Result<(), Failure> {
+        // SAFETY: the same contract.
+        let built = unsafe { element.construct(self.run_mut(element, range.clone())) };
+        let done = completed(&built, range.len());
+        if done > 0 {
+            self.note_built();
+            self.bitmap_for(element).fill(range.start, done, true);
+            element.counters().add(Tally { constructed: done as u64, ..Tally::default() });
+        }
+        built
     }
 
     /// Destroys the live objects among `range`; all its cells are vacant afterwards.
@@ -196,7 +211,7 @@ impl Segment {
             // SAFETY: the same contract; the ranges were checked and `Pieces` orders them.
             unsafe {
                 if element.has_zero_promise() {
-                    to.booked(element, target..target + count, |_, cells| {
+                    to.booked(element, target..target + count, |cells| {
                         rules::copy(element, cells, self.run(element, first..first + count))
                     })
                 } else {
@@ -361,8 +376,7 @@ impl Segment {
         result
     }
 
-    /// Runs `operation` on cells `range`, at most [`RUN`] at a time, with the first cell's index in
-    /// the range, and books what it did.
+    /// Runs `operation` on cells `range`, at most [`RUN`] at a time, and books what it did.
     ///
     /// # Safety
     /// `segment-cells` for writing the range, which lies in the cells; `element` is the bound type
@@ -371,7 +385,7 @@ impl Segment {
         self,
         element: &'static ElementType,
         range: Range<usize>,
-        mut operation: impl FnMut(usize, CellsMut<'_>) -> Result<(), Failure>,
+        mut operation: impl FnMut(CellsMut<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         for start in range.clone().step_by(RUN) {
             let part = start..range.end.min(start + RUN);
@@ -379,7 +393,7 @@ impl Segment {
             let mut cells = unsafe { self.run_mut(element, part) };
             let ledger = Ledger::open(element, Some(self), &cells);
             let done = start - range.start;
-            let outcome = operation(done, cells.reborrow());
+            let outcome = operation(cells.reborrow());
             ledger.close(cells.as_cells());
             outcome.map_err(|failure| failure.after(done))?;
         }
