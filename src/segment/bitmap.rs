@@ -44,6 +44,7 @@ impl<'a> InitBitmap<'a> {
     ///
     /// # Panics
     /// There are fewer bits in `words`.
+    #[inline]
     pub fn new(words: &'a [AtomicU64], bits: usize) -> Self {
         assert!(bits <= words.len() * WORD, "{bits} bits do not fit in {} words", words.len());
         InitBitmap { words, bits }

@@ -4,7 +4,7 @@
 //! difference, so that no loop has to tell what it did, however it ends.
 
 use super::{InitBitmap, Segment};
-use crate::erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Tally, Vacancy};
+use crate::erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Tally};
 use std::mem::MaybeUninit;
 
 /// Most cells of one ledger: few enough that they stay in the fastest cache between the two looks,
@@ -102,16 +102,6 @@ fn for_masks(count: usize, stride: isize, mut visit: impl FnMut(usize, usize)) {
     }
 }
 
-/// Which of at most 64 cells are live; quick for the one cell of a fancy-indexing loop.
-#[inline]
-fn live_mask(vacancy: Vacancy, cells: Cells<'_>, start: usize, count: usize) -> u64 {
-    if count == 1 {
-        // SAFETY: `cells-readable`: a whole cell of the run.
-        return u64::from(unsafe { vacancy.is_live(cells.address(start)) });
-    }
-    vacancy.live_mask(cells.part(start, count))
-}
-
 impl<'e> Ledger<'e> {
     /// Opens the books: notes which cells are live, and mends their bits where something moved
     /// bytes without us. `segment` is what [`Segment::find`] says about the run's first cell.
@@ -133,67 +123,104 @@ impl<'e> Ledger<'e> {
             reconciled: 0,
             before: [const { MaybeUninit::uninit() }; RUN / CELLS_PER_MASK],
         };
-        if record.is_some_and(|record| record.untouched) {
-            for_masks(cells.len(), cells.stride(), |start, _| {
-                ledger.before[start / CELLS_PER_MASK].write(0);
-            });
-            return ledger;
+        // One way out, and all that is long out of line: the books are then filled in where the
+        // caller keeps them, and a call for one cell pays for one cell.
+        if cells.len() == 1 {
+            let untouched = record.is_some_and(|record| record.untouched);
+            // SAFETY: `cells-writable`: one whole cell.
+            let live = !untouched && unsafe { element.vacancy().is_live(cells.address(0)) };
+            ledger.note_before(0, 1, u64::from(live));
+        } else {
+            ledger.look_at_all(cells.as_cells());
         }
-        let bitmap = record.as_ref().map(|record| (record, record.segment.bitmap_for(element)));
-        let vacancy = element.vacancy();
-        for_masks(cells.len(), cells.stride(), |start, count| {
-            let live = live_mask(vacancy, cells.as_cells(), start, count);
-            ledger.before[start / CELLS_PER_MASK].write(live);
-            if let Some((record, bitmap)) = bitmap {
-                let wrong = record.get(bitmap, start, count) ^ live;
-                if wrong != 0 {
-                    ledger.reconciled += u64::from(wrong.count_ones());
-                    record.put(bitmap, start, count, wrong, live);
-                }
-            }
-        });
         ledger
+    }
+
+    #[inline(never)]
+    fn look_at_all(&mut self, cells: Cells<'_>) {
+        let untouched = self.record.is_some_and(|record| record.untouched);
+        let vacancy = self.element.vacancy();
+        for_masks(cells.len(), cells.stride(), |start, count| {
+            // In a segment in which nothing was built all cells are vacant.
+            let live = if untouched { 0 } else { vacancy.live_mask(cells.part(start, count)) };
+            self.note_before(start, count, live);
+        });
+    }
+
+    /// Notes which of at most 64 cells were live, and mends their bits.
+    #[inline(always)]
+    fn note_before(&mut self, start: usize, count: usize, live: u64) {
+        self.before[start / CELLS_PER_MASK].write(live);
+        if let Some(record) = self.record
+            && !record.untouched
+        {
+            let bitmap = record.segment.bitmap_for(self.element);
+            let wrong = record.get(bitmap, start, count) ^ live;
+            if wrong != 0 {
+                self.reconciled += u64::from(wrong.count_ones());
+                record.put(bitmap, start, count, wrong, live);
+            }
+        }
     }
 
     /// Closes the books over the same cells: enters what changed in bitmap and counters, and
     /// returns it.
     #[inline(always)]
     pub fn close(self, cells: Cells<'_>) -> Tally {
-        let element = self.element;
-        let tally = self.settle(cells);
+        let tally = self.difference(cells);
         if tally != Tally::default() {
-            element.counters().add(tally);
+            self.element.counters().add(tally);
         }
         tally
     }
 
     /// Closes the books over the same cells: enters what changed in the bitmap and returns it, but
     /// leaves the counters to a caller who knows better what it was (a move, say).
-    #[inline]
+    #[inline(always)]
     pub fn settle(self, cells: Cells<'_>) -> Tally {
+        self.difference(cells)
+    }
+
+    #[inline(always)]
+    fn difference(&self, cells: Cells<'_>) -> Tally {
         let mut tally = Tally { reconciled: self.reconciled, ..Tally::default() };
-        let vacancy = self.element.vacancy();
-        let bitmap =
-            self.record.as_ref().map(|record| (record, record.segment.bitmap_for(self.element)));
-        for_masks(cells.len(), cells.stride(), |start, count| {
-            let live = live_mask(vacancy, cells, start, count);
-            // SAFETY: `open` wrote a mask for each 64 cells of the same run.
-            let before = unsafe { self.before[start / CELLS_PER_MASK].assume_init() };
-            let changed = live ^ before;
-            if changed == 0 {
-                return;
-            }
-            tally.constructed += u64::from((changed & live).count_ones());
-            tally.destroyed += u64::from((changed & before).count_ones());
-            if let Some((record, bitmap)) = bitmap {
-                record.segment.note_built();
-                record.put(bitmap, start, count, changed, live);
-            }
-        });
+        if cells.len() == 1 {
+            // SAFETY: `cells-readable`: one whole cell.
+            let live = unsafe { self.element.vacancy().is_live(cells.address(0)) };
+            self.enter(0, 1, u64::from(live), &mut tally);
+        } else {
+            self.enter_all(cells, &mut tally);
+        }
         if self.record.is_none() {
             tally.foreign = tally.constructed;
         }
         tally
+    }
+
+    #[inline(never)]
+    fn enter_all(&self, cells: Cells<'_>, tally: &mut Tally) {
+        let vacancy = self.element.vacancy();
+        for_masks(cells.len(), cells.stride(), |start, count| {
+            self.enter(start, count, vacancy.live_mask(cells.part(start, count)), tally);
+        });
+    }
+
+    /// Enters what became of at most 64 cells.
+    #[inline(always)]
+    fn enter(&self, start: usize, count: usize, live: u64, tally: &mut Tally) {
+        // SAFETY: `open` wrote a mask for each 64 cells of the same run.
+        let before = unsafe { self.before[start / CELLS_PER_MASK].assume_init() };
+        let changed = live ^ before;
+        if changed == 0 {
+            return;
+        }
+        tally.constructed += u64::from((changed & live).count_ones());
+        tally.destroyed += u64::from((changed & before).count_ones());
+        if let Some(record) = self.record {
+            record.segment.note_built();
+            let bitmap = record.segment.bitmap_for(self.element);
+            record.put(bitmap, start, count, changed, live);
+        }
     }
 
     /// How many cells were live when the books were opened.
