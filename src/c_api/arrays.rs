@@ -3,8 +3,9 @@
 use super::{boundary, dtype_of};
 use crate::{
     abi::{self, Element},
+    lock::SegmentLock,
     numpy_abi::{self, NumpyApi, flags::*},
-    owner_map,
+    owner_map::{self, AdoptError},
 };
 use pyo3::{
     exceptions::{PyOverflowError, PyValueError},
@@ -14,6 +15,7 @@ use pyo3::{
 use std::{
     ffi::{c_int, c_void},
     ptr::{self, NonNull},
+    sync::Arc,
 };
 
 /// The running NumPy.
@@ -77,15 +79,37 @@ pub(super) unsafe extern "C" fn empty(
 struct Owner {
     owner: *mut c_void,
     release: Option<unsafe extern "C" fn(*mut c_void)>,
-    /// Where the range starts that the owner map knows.
-    lent: Option<usize>,
+    /// Where the range starts that the owner map knows, and its lock.
+    lent: Option<(usize, Arc<SegmentLock>)>,
+}
+
+/// Makes a range known to the owner map. Its payload is the lock of the range; whoever adopts the
+/// same memory again shares it.
+fn lend(start: usize, bytes: usize) -> Result<(usize, Arc<SegmentLock>), AdoptError> {
+    let lock = Arc::new(SegmentLock::new());
+    let payload = NonNull::from(&*lock).cast();
+    let adopted = owner_map::adopt(start..start + bytes, payload)?;
+    if adopted.payload == payload {
+        return Ok((start, lock));
+    }
+    let known: *const SegmentLock = adopted.payload.as_ptr().cast();
+    // SAFETY: the payload of a known range came from an `Arc` here, and an owner that has not
+    // disowned it yet keeps it; the GIL serves adoption and release.
+    let lock = unsafe {
+        Arc::increment_strong_count(known);
+        Arc::from_raw(known)
+    };
+    Ok((start, lock))
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
         // The range leaves the map before its owner dies.
-        if let Some(start) = self.lent.take() {
+        if let Some((start, mut lock)) = self.lent.take() {
             owner_map::disown(start);
+            if let Some(lock) = Arc::get_mut(&mut lock) {
+                lock.retire();
+            }
         }
         if let Some(release) = self.release {
             // SAFETY: the client's function, once.
@@ -152,9 +176,10 @@ pub(super) unsafe extern "C" fn adopt(
         let (low, high) = extent(shape, strides, kind.size());
         if !is_empty {
             let start = data.wrapping_offset(low).addr();
-            owner_map::adopt(start..start + (high - low) as usize, NonNull::from(kind).cast())
-                .map_err(|error| PyValueError::new_err(error.to_string()))?;
-            owner.lent = Some(start);
+            owner.lent = Some(
+                lend(start, (high - low) as usize)
+                    .map_err(|error| PyValueError::new_err(error.to_string()))?,
+            );
         }
         let writeable = if flags & abi::ADOPT_READ_ONLY == 0 { NPY_ARRAY_WRITEABLE } else { 0 };
         // NumPy would allocate for a NULL pointer; an empty vector may well have a dangling one.

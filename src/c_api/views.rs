@@ -11,21 +11,22 @@ use crate::{
         access::{self, BLOCK, Run},
     },
     erased::{ElementType, Failure, rules},
-    lock::{Borrow, RawBorrow},
+    lock::{Borrow, RawBorrow, SegmentLock},
     numpy_abi::Array,
-    segment::{Ledger, Segment},
+    segment::Ledger,
 };
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
     ffi,
     prelude::*,
 };
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// What a view has to give back.
 struct Token {
-    /// `None` in foreign and adopted memory, which has no lock.
-    borrow: Option<(Segment, RawBorrow)>,
+    /// `None` in foreign memory, which has no lock. The array, which the view keeps, keeps the
+    /// lock.
+    borrow: Option<(NonNull<SegmentLock>, RawBorrow)>,
     /// The open books of a view that may fill vacant cells, by runs.
     books: Vec<(Run, Ledger<'static>)>,
 }
@@ -122,8 +123,8 @@ unsafe fn drop_token(token: *mut Token) {
         for (run, ledger) in token.books {
             ledger.close(access::cells_of(run).as_cells());
         }
-        if let Some((segment, borrow)) = token.borrow {
-            drop(Borrow::from_raw(segment.lock(), borrow));
+        if let Some((lock, borrow)) = token.borrow {
+            drop(Borrow::from_raw(lock.as_ref(), borrow));
         }
     }
 }
@@ -143,13 +144,16 @@ unsafe fn lend(
     // SAFETY: the array is alive.
     let segment = unsafe { access::segment_of(cells.data) };
     let borrow = || -> Result<_, Failure> {
-        let Some(segment) = &segment else { return Ok(None) };
+        // SAFETY: the array is alive.
+        let Some(place) = (unsafe { access::place_of(segment.as_ref(), cells.data) }) else {
+            return Ok(None);
+        };
         let (low, high) = cells.extent(element.size());
-        let first = (cells.data as isize + low) as usize - segment.cells().as_ptr() as usize;
+        let first = (cells.data as isize + low) as usize - place.base;
         let range = first..first + (high - low) as usize;
-        let borrow = segment.lock().try_borrow(range, flags & abi::VIEW_WRITE != 0);
+        let borrow = place.lock.try_borrow(range, flags & abi::VIEW_WRITE != 0);
         let borrow = borrow.map_err(|error| Failure::new(abi::ERROR_BORROW, error.to_string()))?;
-        Ok(Some((*segment, borrow)))
+        Ok(Some((NonNull::from(place.lock), borrow)))
     };
     let mut borrowed = borrow()?;
     let mut books = Vec::new();
@@ -175,7 +179,7 @@ unsafe fn lend(
             Ok(())
         })?;
     }
-    let borrow = borrowed.map(|(segment, borrow)| (segment, borrow.into_raw()));
+    let borrow = borrowed.map(|(lock, borrow)| (lock, borrow.into_raw()));
     if borrow.is_none() && books.is_empty() {
         return Ok(ptr::null_mut());
     }

@@ -5,6 +5,7 @@ use crate::{
     abi,
     erased::{CellsMut, ElementType, Failure},
     lock::{self, LockError, Request, SegmentLock},
+    owner_map,
     segment::{self, Ledger, Segment},
 };
 use pyo3::ffi;
@@ -48,14 +49,38 @@ impl Run {
         Run { data: self.data.wrapping_offset(self.stride * start as isize), count, ..*self }
     }
 
-    /// The bytes of `segment`'s cells that cells of `size` bytes touch.
+    /// The bytes, counted from address `base`, that cells of `size` bytes touch.
     #[inline]
-    fn bytes_in(&self, segment: Segment, size: usize) -> Range<usize> {
-        let base = segment.cells().as_ptr() as isize;
-        let first = self.data as isize - base;
+    fn bytes_from(&self, base: usize, size: usize) -> Range<usize> {
+        let first = self.data as isize - base as isize;
         let last = first + self.stride * (self.count as isize - 1);
         first.min(last).max(0) as usize..(first.max(last).max(0) as usize + size)
     }
+}
+
+/// The lock of the memory that some cells are in, and the address that its ranges count from.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The lock.
+    pub lock: &'a SegmentLock,
+    /// Where byte 0 of its ranges is.
+    pub base: usize,
+}
+
+/// The place of a run: its segment, or the adopted range around it. Foreign memory has none.
+///
+/// # Safety
+/// The memory of the run stays allocated, and adopted, for `'a`.
+#[inline]
+pub unsafe fn place_of<'a>(segment: Option<&'a Segment>, data: *const u8) -> Option<Place<'a>> {
+    if let Some(segment) = segment {
+        return Some(Place { lock: segment.lock(), base: segment.cells().as_ptr().addr() });
+    }
+    let adopted = owner_map::adopted_at(data)?;
+    // SAFETY: the payload of an adopted range is its lock (`c_api::arrays`), which lives as long
+    // as the range is adopted.
+    let lock = unsafe { adopted.payload.cast::<SegmentLock>().as_ref() };
+    Some(Place { lock, base: adopted.range.start })
 }
 
 /// An operand of an element type, or `None` for one of a built-in type.
@@ -77,29 +102,25 @@ pub fn with_operands<const N: usize>(
         // SAFETY: `run-alive`.
         unsafe { segment_of(run.data) }
     });
-    if operands.iter().flatten().any(|(element, _)| !element.is_thread_safe()) {
-        // The GIL is held; only what client code was lent is not ours to touch.
-        for (operand, segment) in operands.iter().zip(&segments) {
-            if let (Some((element, run)), Some(segment)) = (operand, segment)
-                && segment.lock().is_contested()
-            {
-                let bytes = run.bytes_in(*segment, element.size());
-                drop(segment.lock().try_borrow(bytes, run.write).map_err(refused)?);
-            }
-        }
-        return body(segments);
-    }
-    let mut managed = 0;
+    // The GIL serves types whose loops hold it.
+    let locking = operands.iter().flatten().all(|(element, _)| element.is_thread_safe());
+    let mut count = 0;
     let mut requests: [Request<'_>; N] =
         std::array::from_fn(|_| Request::new(idle_lock(), 0..0, false));
     for (operand, segment) in operands.iter().zip(&segments) {
-        if let (Some((element, run)), Some(segment)) = (operand, segment) {
-            let bytes = run.bytes_in(*segment, element.size());
-            requests[managed] = Request::new(segment.lock(), bytes, run.write);
-            managed += 1;
+        let Some((element, run)) = operand.filter(|(_, run)| run.count > 0) else { continue };
+        // SAFETY: `run-alive`.
+        let Some(place) = (unsafe { place_of(segment.as_ref(), run.data) }) else { continue };
+        let bytes = run.bytes_from(place.base, element.size());
+        if locking {
+            requests[count] = Request::new(place.lock, bytes, run.write);
+            count += 1;
+        } else if place.lock.is_contested() {
+            // What client code was lent is not ours to touch.
+            drop(place.lock.try_borrow(bytes, run.write).map_err(refused)?);
         }
     }
-    let guard = lock::acquire_all(&mut requests[..managed]).map_err(refused)?;
+    let guard = lock::acquire_all(&mut requests[..count]).map_err(refused)?;
     let outcome = body(segments);
     drop(guard);
     outcome

@@ -40,6 +40,14 @@ pub fn find(pointer: *const u8) -> Owner {
     }
 }
 
+/// The adopted range around an address, for those who know that it is in no block. One load while
+/// nothing is adopted.
+#[inline]
+#[must_use]
+pub fn adopted_at(pointer: *const u8) -> Option<Adopted> {
+    adopted::find(pointer.addr())
+}
+
 /// What an adopted range brings along; the owner map only keeps it.
 pub type Payload = NonNull<()>;
 
@@ -126,8 +134,8 @@ mod tests {
     }
 }
 
-/// Whether an address lies in memory that a client's owner lends.
+/// Whether an address that is in no block lies in memory that a client's owner lends.
 #[inline]
 pub fn is_adopted(pointer: *const u8) -> bool {
-    matches!(find(pointer), Owner::Adopted(_))
+    adopted_at(pointer).is_some()
 }

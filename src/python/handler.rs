@@ -50,6 +50,9 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_mem_handler", &capsule)?;
     functions::set_unraisable_hook(errors::write_unraisable);
     lock::set_wait_hook(wait_without_gil);
+    // The first lock of a process sets the handlers of `fork` up, which must not meet a fork.
+    let first = lock::SegmentLock::new();
+    drop(lock::acquire_all(&mut [lock::Request::new(&first, 0..1, false)]));
     arming::set_capsule(capsule.into_ptr());
     arming::set_enabled(true);
     Ok(())
