@@ -210,6 +210,63 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
 }
 
 #[test]
+fn threads_on_disjoint_cells_lose_no_object_and_no_bit() {
+    for kind in [Kind::Boxed, Kind::NoPromise, Kind::SelfPointing] {
+        let tracer = Tracer::new(kind);
+        let bytes = 1000 * tracer.element.size();
+        // The type is settled by whoever comes first.
+        let segment = Segment::allocate(bytes, 64, None, false).unwrap();
+        std::thread::scope(|scope| {
+            for part in 0..4 {
+                scope.spawn(move || {
+                    segment.bind(tracer.element).unwrap();
+                    // Ranges that share words of the bitmap with their neighbours.
+                    let cells = part * 250..(part + 1) * 250;
+                    for _ in 0..20 {
+                        unsafe {
+                            segment.materialise(cells.clone()).unwrap();
+                            segment.destroy(cells.start + 10..cells.end - 10).unwrap();
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(live(tracer), 80);
+        assert_eq!(segment.bitmap().unwrap().count(0, 1000), 80);
+        assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
+        unsafe { segment.free().unwrap() };
+        assert_eq!(live(tracer), 0);
+    }
+}
+
+#[test]
+fn a_cell_of_an_untouched_segment_is_booked_alone_as_in_company() {
+    let tracer = Tracer::new(Kind::Boxed);
+    for count in [1, 2, 100] {
+        let segment = bound(tracer, 100);
+        let mut cells = unsafe { segment.run_mut(tracer.element, 0..count) };
+        let ledger = Ledger::open(tracer.element, Some(segment), &cells);
+        unsafe { crate::erased::rules::materialise(tracer.element, cells.reborrow()).unwrap() };
+        assert_eq!(ledger.close(cells.as_cells()).constructed, count as u64);
+        assert!(!segment.untouched());
+        assert_eq!(segment.bitmap().unwrap().count(0, 100), count);
+        unsafe { segment.free().unwrap() };
+        assert_eq!(live(tracer), 0);
+    }
+}
+
+#[test]
+fn fields_of_a_structured_type_are_not_booked_as_cells() {
+    let tracer = Tracer::new(Kind::Boxed);
+    let segment = bound(tracer, 30);
+    // Every third 8 bytes but for four of them: not a stride of whole cells.
+    let cells = unsafe { CellsMut::new(segment.cells().as_ptr().add(4), 12, 15) };
+    let tally = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
+    assert_eq!((tally, segment.untouched()), (Default::default(), true));
+    unsafe { segment.free().unwrap() };
+}
+
+#[test]
 fn foreign_cells_are_counted_as_foreign() {
     let tracer = Tracer::new(Kind::Inline);
     let mut memory = [0u64; 20];
