@@ -12,7 +12,7 @@
 use super::{
     DType, casts, errors,
     numbers::{self, Family, Number},
-    register::{LoopData, OperandType, builtin_class},
+    register::{self, LoopData, OperandType, builtin_class},
     ufuncs,
 };
 use crate::{
@@ -112,38 +112,44 @@ pub(super) fn register_promoters(
     numpy: &'static NumpyApi,
     dtype: &'static DType,
 ) -> PyResult<()> {
-    let mut done: Vec<usize> = Vec::new();
     for data in &dtype.operations().loops {
         // NumPy's own promoter makes booleans of all operands of the logical functions, which is
         // what a reduction to bool (`any`, `all`) needs.
-        let logical = data.name.to_bytes().starts_with(b"logical_");
-        if data.input_count > 1 && !logical && !done.contains(&data.ufunc) {
-            done.push(data.ufunc);
-            promote_ufunc(py, numpy, dtype, data.ufunc, data.input_count, data.operands.len())?;
+        if data.input_count < 2 || data.name.to_bytes().starts_with(b"logical_") {
+            continue;
+        }
+        // A loop may be for other types alone: `Integer / Integer` belongs to Rational.
+        for operand in &data.operands[..data.input_count] {
+            if let OperandType::Element(input) = *operand {
+                let counts = (data.input_count, data.operands.len());
+                promote_ufunc(py, numpy, dtype, input, data.ufunc, counts)?;
+            }
         }
     }
     let module = py.import("numpy")?;
     for name in COMPARISONS {
         // NumPy's ufuncs live forever.
         let ufunc = module.getattr(name)?.as_ptr() as usize;
-        if !done.contains(&ufunc) {
-            promote_ufunc(py, numpy, dtype, ufunc, 2, 3)?;
-        }
+        promote_ufunc(py, numpy, dtype, dtype, ufunc, (2, 3))?;
     }
     Ok(())
 }
 
-/// Registers the promoters of a type for one ufunc.
+/// Registers the promoters of a type for one ufunc, once. `registering` is the type that is being
+/// registered, the same or another.
 fn promote_ufunc(
     py: Python<'_>,
     numpy: &'static NumpyApi,
+    registering: &'static DType,
     dtype: &'static DType,
     ufunc: usize,
-    input_count: usize,
-    operand_count: usize,
+    (input_count, operand_count): (usize, usize),
 ) -> PyResult<()> {
     let others: Vec<&'static DType> = {
         let mut promoted = PROMOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if promoted.iter().any(|&(known, other)| known == ufunc && ptr::eq(other, dtype)) {
+            return Ok(());
+        }
         let others = promoted.iter().filter(|(known, _)| *known == ufunc).map(|&(_, other)| other);
         let others = others.collect();
         promoted.push((ufunc, dtype));
@@ -164,7 +170,9 @@ fn promote_ufunc(
         )?
     };
     for tuple in tuples {
-        if has_loop(ufunc, &tuple) {
+        let registered = register::all().into_iter().chain([registering]);
+        // It needs no promoter, which would only make NumPy's choice ambiguous.
+        if loop_with(registered, ufunc, &tuple).is_some() {
             continue;
         }
         let mut items: Vec<Bound<'_, PyAny>> = tuple
@@ -202,26 +210,17 @@ fn patterns(count: usize, anything: Class, types: &[Class]) -> Vec<Vec<Class>> {
     tuples
 }
 
-/// Whether a loop of ours has exactly these inputs: it needs no promoter, which would only make
-/// NumPy's choice ambiguous.
-fn has_loop(ufunc: usize, inputs: &[Class]) -> bool {
-    loop_with(ufunc, inputs).is_some()
-}
-
-/// The loop of ours that has exactly these inputs (NULL is none).
-fn loop_with(ufunc: usize, inputs: &[Class]) -> Option<&'static LoopData> {
-    inputs
-        .iter()
-        .filter(|class| !class.is_null())
-        // SAFETY: DType classes.
-        .filter_map(|&class| unsafe { DType::try_of_class(class) })
-        .flat_map(|dtype| &dtype.operations().loops)
-        .copied()
-        .find(|data| {
-            data.ufunc == ufunc
-                && data.input_count == inputs.len()
-                && data.operands.iter().zip(inputs).all(|(operand, &class)| is(operand, class))
-        })
+/// The loop of one of the types that has exactly these inputs (NULL is none).
+fn loop_with(
+    dtypes: impl IntoIterator<Item = &'static DType>,
+    ufunc: usize,
+    inputs: &[Class],
+) -> Option<&'static LoopData> {
+    dtypes.into_iter().flat_map(|dtype| &dtype.operations().loops).copied().find(|data| {
+        data.ufunc == ufunc
+            && data.input_count == inputs.len()
+            && data.operands.iter().zip(inputs).all(|(operand, &class)| is(operand, class))
+    })
 }
 
 /// Whether an operand is of that type.
@@ -327,7 +326,7 @@ unsafe fn choose(
         class
     };
     let homogeneous = |class: Class| vec![class; inputs.len()];
-    if let Some(data) = loop_with(ufunc as usize, &homogeneous(common))
+    if let Some(data) = loop_with(register::all(), ufunc as usize, &homogeneous(common))
         && agrees(data, fixed)
     {
         return Some(homogeneous(common));
@@ -340,7 +339,7 @@ unsafe fn choose(
     let class = wanted.unwrap_or(common);
     // SAFETY: a DType class or NULL.
     let foreign = !class.is_null() && unsafe { DType::try_of_class(class) }.is_none();
-    if foreign || loop_with(ufunc as usize, &homogeneous(class)).is_some() {
+    if foreign || loop_with(register::all(), ufunc as usize, &homogeneous(class)).is_some() {
         return Some(homogeneous(class));
     }
     // SAFETY: the caller's promise.
@@ -359,9 +358,7 @@ fn agrees(data: &LoopData, fixed: &[Class]) -> bool {
 unsafe fn mixed(numpy: &NumpyApi, ufunc: usize, inputs: &[Class]) -> Option<Vec<Class>> {
     // SAFETY: registration and dispatch hold the GIL.
     let py = unsafe { Python::assume_attached() };
-    // SAFETY: DType classes.
-    let ours = inputs.iter().filter_map(|&class| unsafe { DType::try_of_class(class) });
-    for data in ours.flat_map(|dtype| &dtype.operations().loops) {
+    for data in register::all().into_iter().flat_map(|dtype| &dtype.operations().loops) {
         if data.ufunc != ufunc || data.input_count != inputs.len() {
             continue;
         }
