@@ -56,22 +56,37 @@ fn denizen_sorting(module: &Bound<'_, PyModule>) -> PyResult<()> {
         .cast_from(Casting::Safe, |x: i64| Number::new(x))
         .cast_to::<i64, _>(Casting::SameKind, |x: &Number| Some(x.value()))
         .cast_to::<f64, _>(Casting::SameKind, |x: &Number| Some(x.value() as f64))
+        .module("denizen_sorting")
         .add_to(module)?;
     let compared = element::<Compared>("Compared").clone().default().ordering().text();
     // SAFETY: comparisons are told to misbehave only as a client's may.
     unsafe { register_compared(module, compared.thread_safe().define("denizen_sorting"))? };
-    element::<Ticket>("Ticket").clone().ordering().text().thread_safe().add_to(module)?;
-    element::<Unique>("Unique").default().ordering().text().thread_safe().add_to(module)?;
+    element::<Ticket>("Ticket")
+        .clone()
+        .ordering()
+        .text()
+        .thread_safe()
+        .module("denizen_sorting")
+        .add_to(module)?;
+    element::<Unique>("Unique")
+        .default()
+        .ordering()
+        .text()
+        .thread_safe()
+        .module("denizen_sorting")
+        .add_to(module)?;
     element::<Opaque>("Opaque")
         .clone()
         .default()
         .cast_from(Casting::Safe, |x: i64| Opaque::new(x))
+        .module("denizen_sorting")
         .add_to(module)?;
     // SAFETY: a Wide has a non-zero byte.
     unsafe { element::<Wide>("Wide").zero_is_vacant() }
         .clone()
         .default()
         .display()
+        .module("denizen_sorting")
         .add_to(module)?;
     module.add_function(wrap_pyfunction!(live, module)?)?;
     module.add_function(wrap_pyfunction!(misbehave, module)?)?;
