@@ -14,6 +14,9 @@
 //! * Optional function pointers are `Option<..>`: NULL in C.
 
 mod element;
+#[cfg(feature = "runtime")]
+#[doc(hidden)]
+pub mod layout;
 mod table;
 
 pub use element::*;

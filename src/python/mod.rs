@@ -4,7 +4,7 @@ mod handler;
 mod inspect;
 
 use crate::{
-    c_api,
+    abi, c_api,
     dtype::{self, errors, register},
     elements, numpy_abi,
 };
@@ -34,9 +34,9 @@ mod _runtime {
     use super::*;
     #[pymodule_export]
     use super::{
-        BorrowError, VacantError, dtype_of, handler::arming_works, handler::handler_name,
-        handler::set_arming, inspect::inspect_raw, inspect::owner, numpy_layout, scalar_from_bytes,
-        stats, types,
+        BorrowError, VacantError, abi_layout, dtype_of, handler::arming_works,
+        handler::handler_name, handler::set_arming, inspect::inspect_raw, inspect::owner,
+        numpy_layout, scalar_from_bytes, stats, types,
     };
 
     #[pymodule_init]
@@ -123,4 +123,12 @@ fn scalar_from_bytes(py: Python<'_>, name: &str, bytes: &[u8]) -> PyResult<Py<Py
 #[pyo3(name = "_numpy_layout")]
 fn numpy_layout() -> Vec<(&'static str, usize)> {
     numpy_abi::layout()
+}
+
+/// Offset, or value, and size of every type, member and constant of the C interface, by the
+/// names of the C header, for its test.
+#[pyfunction]
+#[pyo3(name = "_abi_layout")]
+fn abi_layout() -> Vec<(&'static str, i64, usize)> {
+    abi::layout::layout().iter().map(|row| (row.name, row.value, row.size)).collect()
 }
