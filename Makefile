@@ -5,6 +5,7 @@
 #   make test                    test-rust, then test-python
 #   make test-rust               what depends on Rust alone (once for all interpreters)
 #   make test-python PYTHON=...  what depends on the interpreter and its NumPy
+#   make header                  write the C header anew from src/abi
 #   make lint, make bench, make fuzz, make valgrind, make clean
 
 PYTHON ?= python3
@@ -107,6 +108,11 @@ test-loom:
 	@echo "== Rust: loom explores the interleavings of the core's protocols"
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom \
 		$(CARGO) test --locked --profile loom --no-default-features --features core --lib loom
+
+# The test of the same name fails when the header and src/abi differ.
+header:
+	DENIZEN_UPDATE_HEADER=1 $(CARGO) test --locked --no-default-features --features client \
+		--test c_header
 
 # cargo-fuzz needs a nightly toolchain for AddressSanitizer.
 fuzz:

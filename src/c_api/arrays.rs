@@ -41,6 +41,9 @@ unsafe fn checked_shape<'a>(
     if count == 0 {
         return Ok(&[]);
     }
+    if shape.is_null() {
+        return Err(PyValueError::new_err(format!("the shape of {count} dimensions is NULL")));
+    }
     // SAFETY: the caller's promise.
     let shape = unsafe { std::slice::from_raw_parts(shape, count) };
     if let Some(length) = shape.iter().find(|length| **length < 0) {
@@ -161,25 +164,52 @@ pub(super) unsafe extern "C" fn adopt(
             // SAFETY: as many strides as lengths by contract.
             Some(unsafe { std::slice::from_raw_parts(strides, dimension_count) })
         };
-        let misaligned = !(data as usize).is_multiple_of(kind.align())
-            || strides.is_some_and(|strides| {
-                strides.iter().any(|stride| !stride.unsigned_abs().is_multiple_of(kind.align()))
-            });
-        if misaligned {
-            return Err(PyValueError::new_err(format!(
-                "the memory to adopt is not aligned to the {} bytes that {} needs",
-                kind.align(),
-                kind.name()
-            )));
+        if flags & !abi::ADOPT_READ_ONLY != 0 {
+            return Err(PyValueError::new_err(format!("unknown flags {flags:#x} for adopt")));
         }
         let is_empty = shape.contains(&0);
-        let (low, high) = extent(shape, strides, kind.size());
+        if data.is_null() && !is_empty {
+            return Err(PyValueError::new_err(format!(
+                "the memory to adopt for an array of shape {shape:?} is NULL"
+            )));
+        }
+        // Along a dimension of one element no stride is ever taken.
+        let steps = || {
+            let strides = strides.unwrap_or_default();
+            shape.iter().zip(strides).filter(|(length, _)| **length > 1).map(|(_, stride)| *stride)
+        };
         if !is_empty {
-            let start = data.wrapping_offset(low).addr();
-            owner.lent = Some(
-                lend(start, (high - low) as usize)
-                    .map_err(|error| PyValueError::new_err(error.to_string()))?,
-            );
+            let align = kind.align();
+            let misaligned = !data.addr().is_multiple_of(align)
+                || steps().any(|stride| !stride.unsigned_abs().is_multiple_of(align));
+            if misaligned {
+                return Err(PyValueError::new_err(format!(
+                    "the memory to adopt is not aligned to the {align} bytes that {} needs",
+                    kind.name()
+                )));
+            }
+            if let Some(stride) =
+                steps().find(|stride| (1..kind.size()).contains(&stride.unsigned_abs()))
+            {
+                return Err(PyValueError::new_err(format!(
+                    "with a stride of {stride} bytes the {}-byte cells of {} overlap",
+                    kind.size(),
+                    kind.name()
+                )));
+            }
+            let range = extent(shape, strides, kind.size()).and_then(|(low, high)| {
+                let start = data.addr().checked_add_signed(low)?;
+                let end = data.addr().checked_add_signed(high)?;
+                (start < end).then_some((start, end - start))
+            });
+            let Some((start, bytes)) = range else {
+                return Err(PyOverflowError::new_err(format!(
+                    "an array of shape {shape:?} and strides {strides:?} reaches beyond the \
+                     memory that there can be"
+                )));
+            };
+            owner.lent =
+                Some(lend(start, bytes).map_err(|error| PyValueError::new_err(error.to_string()))?);
         }
         let writeable = if flags & abi::ADOPT_READ_ONLY == 0 { NPY_ARRAY_WRITEABLE } else { 0 };
         // NumPy would allocate for a NULL pointer; an empty vector may well have a dangling one.
@@ -190,9 +220,11 @@ pub(super) unsafe extern "C" fn adopt(
         // references to the descriptor and, also when it fails, to the capsule.
         unsafe {
             let capsule = ffi::PyCapsule_New(boxed.cast(), OWNER_NAME.as_ptr(), Some(drop_owner));
+            // The exception is taken away before the owner goes: its function may use Python.
             if capsule.is_null() {
+                let error = PyErr::fetch(py);
                 drop(Box::from_raw(boxed));
-                return Err(PyErr::fetch(py));
+                return Err(error);
             }
             let array = numpy.new_from_descr(
                 numpy.array_type(),
@@ -205,28 +237,37 @@ pub(super) unsafe extern "C" fn adopt(
                 ptr::null_mut(),
             );
             if array.is_null() {
+                let error = PyErr::fetch(py);
                 ffi::Py_DECREF(capsule);
-                return Err(PyErr::fetch(py));
+                return Err(error);
             }
             if numpy.set_base_object(array, capsule) < 0 {
+                let error = PyErr::fetch(py);
                 ffi::Py_DECREF(array);
-                return Err(PyErr::fetch(py));
+                return Err(error);
             }
             Ok(array.cast())
         }
     })
 }
 
-/// First and one past the last byte of an array's cells, from its first cell.
-pub(super) fn extent(shape: &[isize], strides: Option<&[isize]>, size: usize) -> (isize, isize) {
+/// First and one past the last byte of an array's cells, from its first cell; `None` where that
+/// overflows.
+pub(super) fn extent(
+    shape: &[isize],
+    strides: Option<&[isize]>,
+    size: usize,
+) -> Option<(isize, isize)> {
+    let size = isize::try_from(size).ok()?;
     let Some(strides) = strides else {
-        return (0, shape.iter().product::<isize>() * size as isize);
+        let bytes = shape.iter().try_fold(size, |bytes, length| bytes.checked_mul(*length))?;
+        return Some((0, bytes));
     };
-    let (mut low, mut high) = (0, size as isize);
+    let (mut low, mut high) = (0, size);
     for (length, stride) in shape.iter().zip(strides) {
-        let reach = stride * (length - 1).max(0);
-        low += reach.min(0);
-        high += reach.max(0);
+        let reach = stride.checked_mul((length - 1).max(0))?;
+        low = reach.min(0).checked_add(low)?;
+        high = reach.max(0).checked_add(high)?;
     }
-    (low, high)
+    Some((low, high))
 }

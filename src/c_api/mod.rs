@@ -166,6 +166,10 @@ unsafe extern "C" fn dtype(element: *const Element) -> *mut abi::PyObject {
 unsafe extern "C" fn stats(element: *const Element, stats: *mut Stats) -> Status {
     boundary(abi::RAISED, |_| {
         let read = dtype_of(element)?.element().counters().read();
+        // SAFETY: the client's struct begins with its size.
+        if stats.is_null() || unsafe { (*stats).struct_size } < size_of::<usize>() {
+            return Err(PyValueError::new_err("stats: `struct_size` is missing"));
+        }
         // SAFETY: the client's struct, of which it says how many bytes there are.
         unsafe {
             let size = (*stats).struct_size.min(size_of::<Stats>());

@@ -31,6 +31,9 @@ struct Token {
     books: Vec<(Run, Ledger<'static>)>,
 }
 
+/// The flags that mean something.
+const KNOWN_FLAGS: ViewFlags = abi::VIEW_WRITE | abi::VIEW_REFUSE_VACANT | abi::VIEW_KEEP_VACANT;
+
 pub(super) unsafe extern "C" fn view(
     array: *mut abi::PyObject,
     element: *const Element,
@@ -39,9 +42,25 @@ pub(super) unsafe extern "C" fn view(
 ) -> Status {
     boundary(abi::RAISED, |py| {
         let dtype = dtype_of(element)?;
+        if array.is_null() || view.is_null() {
+            return Err(PyTypeError::new_err(format!(
+                "expected an array of {} and a view to fill, got NULL",
+                dtype.element().name()
+            )));
+        }
+        if flags & !KNOWN_FLAGS != 0 {
+            return Err(PyValueError::new_err(format!("unknown flags {flags:#x} for a view")));
+        }
+        // SAFETY: the client's struct begins with its size.
+        let view_size = unsafe { (*view).struct_size };
+        if view_size < size_of::<View>() {
+            return Err(PyValueError::new_err(format!(
+                "view: `struct_size`, {view_size}, is smaller than the {} that this runtime fills",
+                size_of::<View>()
+            )));
+        }
         // SAFETY: a borrowed object by contract.
-        let object: Bound<'_, PyAny> =
-            unsafe { Bound::from_borrowed_ptr_or_err(py, array.cast())? };
+        let object: Bound<'_, PyAny> = unsafe { Bound::from_borrowed_ptr(py, array.cast()) };
         let numpy = arrays::numpy()?;
         let array = Array::of(numpy, &object).ok_or_else(|| {
             PyTypeError::new_err(format!(
@@ -75,16 +94,8 @@ pub(super) unsafe extern "C" fn view(
         // SAFETY: the cells of a living array of the type; GIL held.
         let token = unsafe { lend(dtype.element(), &cells, flags) }
             .map_err(|failure| exception(py, &failure))?;
-        // SAFETY: the client's struct of at least the size that it says.
+        // SAFETY: the client's struct, big enough as checked above.
         unsafe {
-            if (*view).struct_size < size_of::<View>() {
-                drop_token(token);
-                return Err(PyValueError::new_err(format!(
-                    "the client's view has {} bytes, this runtime needs {}",
-                    (*view).struct_size,
-                    size_of::<View>()
-                )));
-            }
             let view = &mut *view;
             view.data = cells.data;
             view.dimension_count = shape.len();
@@ -207,8 +218,9 @@ impl Grid<'_> {
                     .all(|(_, stride)| stride.unsigned_abs().is_multiple_of(align))
     }
 
+    /// Of an array that exists, so that nothing overflows.
     fn extent(&self, size: usize) -> (isize, isize) {
-        arrays::extent(self.shape, Some(self.strides), size)
+        arrays::extent(self.shape, Some(self.strides), size).unwrap_or((0, isize::MAX))
     }
 
     /// The cells as runs of at most [`BLOCK`] along the last dimension, with the flat index of

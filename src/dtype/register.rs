@@ -18,6 +18,7 @@ use pyo3::{
 use std::{
     collections::HashMap,
     ffi::{CStr, CString, c_char, c_void},
+    mem::{MaybeUninit, offset_of},
     ptr,
     sync::{LazyLock, RwLock},
 };
@@ -120,7 +121,7 @@ pub unsafe fn register(
         read_prefixed(
             spec,
             |spec: &ElementSpec| spec.struct_size,
-            std::mem::offset_of!(ElementSpec, documentation),
+            offset_of!(ElementSpec, documentation),
         )
     }
     .map_err(|error| PyValueError::new_err(format!("element spec: {error}")))?;
@@ -130,8 +131,10 @@ pub unsafe fn register(
     if let Some(reason) = class::unfit(&element) {
         return Err(PyValueError::new_err(reason));
     }
-    let element =
-        REGISTRY.register(element).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let registrant = module.name()?.to_string();
+    let element = REGISTRY
+        .register(element, &registrant)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
     // SAFETY: the caller's promise.
     let outcome = unsafe { build(module, numpy, element, &spec) };
     if outcome.is_err() {
@@ -170,7 +173,7 @@ unsafe fn build(
     // The class lives as long as its DType: forever.
     let scalar_pointer = scalar_class.clone().into_ptr().cast::<ffi::PyTypeObject>();
     // SAFETY: the spec's arrays by contract.
-    let cast_list = unsafe { list(spec.casts, spec.cast_count, |cast: &Cast| cast.struct_size)? };
+    let cast_list = unsafe { list(spec.casts, spec.cast_count, &CAST_MEMBERS)? };
     let mut cast_specs = casts::CastSpecs::new(numpy, element, &cast_list)?;
     // SAFETY: a fresh class of its own; the cast specs live through the call.
     let dtype = unsafe {
@@ -190,8 +193,8 @@ unsafe fn build(
     // SAFETY: the spec's arrays by contract.
     let (loops, identities) = unsafe {
         (
-            list(spec.loops, spec.loop_count, |entry: &Loop| entry.struct_size)?,
-            list(spec.identities, spec.identity_count, |entry: &Identity| entry.struct_size)?,
+            list(spec.loops, spec.loop_count, &LOOP_MEMBERS)?,
+            list(spec.identities, spec.identity_count, &IDENTITY_MEMBERS)?,
         )
     };
     let mut operations = Operations::default();
@@ -330,23 +333,72 @@ fn find_ufunc<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
     py.import(module)?.getattr(name)
 }
 
+/// What the entries of a list must have: the list's name, and the pointers that must not be NULL,
+/// by offset and name.
+struct Members<T> {
+    list: &'static str,
+    required: &'static [(usize, &'static str)],
+    struct_size: fn(&T) -> usize,
+}
+
+const LOOP_MEMBERS: Members<Loop> = Members {
+    list: "loops",
+    required: &[
+        (offset_of!(Loop, ufunc), "ufunc"),
+        (offset_of!(Loop, operands), "operands"),
+        (offset_of!(Loop, function), "function"),
+    ],
+    struct_size: |entry| entry.struct_size,
+};
+const CAST_MEMBERS: Members<Cast> = Members {
+    list: "casts",
+    required: &[(offset_of!(Cast, function), "function")],
+    struct_size: |entry| entry.struct_size,
+};
+const IDENTITY_MEMBERS: Members<Identity> = Members {
+    list: "identities",
+    required: &[
+        (offset_of!(Identity, ufunc), "ufunc"),
+        (offset_of!(Identity, construct), "construct"),
+    ],
+    struct_size: |entry| entry.struct_size,
+};
+
 /// Reads an array of size-prefixed structs.
 ///
+/// # Errors
+/// `ValueError` naming list, index and member where one is missing or has a wrong size.
+///
 /// # Safety
-/// `entries` points to `count` structs as the client knows them, or `count` is 0.
-unsafe fn list<T: Copy>(
-    entries: *const T,
-    count: usize,
-    struct_size: impl Fn(&T) -> usize + Copy,
-) -> PyResult<Vec<T>> {
+/// `entries` points to `count` structs as the client knows them, or `count` is 0. The members
+/// describe `T`.
+unsafe fn list<T: Copy>(entries: *const T, count: usize, members: &Members<T>) -> PyResult<Vec<T>> {
+    let list = members.list;
     let mut read = Vec::new();
     let mut next = entries;
-    for _ in 0..count {
-        // SAFETY: the caller's promise. All members but reserved ones at the end are needed.
-        let entry = unsafe { read_prefixed(next, struct_size, size_of::<T>()) }
-            .map_err(|error| PyValueError::new_err(format!("element spec: {error}")))?;
+    for index in 0..count {
+        let refuse =
+            |why: String| PyValueError::new_err(format!("element spec: {list}[{index}]: {why}"));
+        // As bytes first: a function pointer that is NULL must not become a value of its type.
+        // SAFETY: the caller's promise; all bytes are valid bytes, and the size is the first member.
+        let entry = unsafe {
+            read_prefixed(
+                next.cast::<MaybeUninit<T>>(),
+                |bytes| bytes.as_ptr().cast::<usize>().read(),
+                size_of::<T>(),
+            )
+        }
+        .map_err(refuse)?;
+        for (offset, name) in members.required {
+            // SAFETY: the member is a pointer, inside the struct, all of which was read.
+            if unsafe { entry.as_ptr().byte_add(*offset).cast::<usize>().read() } == 0 {
+                return Err(refuse(format!("`{name}` is NULL")));
+            }
+        }
+        // SAFETY: all bytes were read, and no member that must not be NULL is.
+        let entry = unsafe { entry.assume_init() };
         // SAFETY: the next struct follows after as many bytes as this one has.
-        next = unsafe { next.byte_add(struct_size(&entry)) };
+        next = unsafe { next.byte_add((members.struct_size)(&entry)) };
         read.push(entry);
     }
     Ok(read)

@@ -52,13 +52,10 @@ impl ElementType {
         let vtable = unsafe { read_prefixed(vtable, |v| v.struct_size, MINIMAL_VTABLE) }
             .map_err(|error| InvalidElement(format!("element vtable: {error}")))?;
         let refuse = |name: &str, what: String| Err(InvalidElement(format!("{name}: {what}")));
-        // SAFETY: the caller's promise: NUL-terminated or NULL.
-        let Some(name) = (unsafe { text(vtable.name) }).filter(|name| !name.is_empty()) else {
-            return refuse("element vtable", "the name is missing or not UTF-8".into());
-        };
+        // Another major version may have its members elsewhere, so nothing else is read before.
         if vtable.abi_version >> 16 != abi::ABI_VERSION >> 16 {
             return refuse(
-                &name,
+                "element vtable",
                 format!(
                     "built for element interface {}.{}, this runtime speaks {}.{}",
                     vtable.abi_version >> 16,
@@ -68,10 +65,14 @@ impl ElementType {
                 ),
             );
         }
+        // SAFETY: the caller's promise: NUL-terminated or NULL.
+        let Some(name) = (unsafe { text(vtable.name) }).filter(|name| !name.is_empty()) else {
+            return refuse("element vtable", "`name` is missing or not UTF-8".into());
+        };
         if !vtable.align.is_power_of_two() || vtable.align > MAX_ALIGN {
             return refuse(
                 &name,
-                format!("alignment {} is not a power of two up to {MAX_ALIGN}", vtable.align),
+                format!("`align`, {}, is not a power of two up to {MAX_ALIGN}", vtable.align),
             );
         }
         if vtable.size == 0
@@ -81,13 +82,19 @@ impl ElementType {
             return refuse(
                 &name,
                 format!(
-                    "cell size {} is not a positive multiple of the alignment {}",
+                    "`size`, {}, is not a positive multiple of `align`, {}",
                     vtable.size, vtable.align
                 ),
             );
         }
-        if vtable.storage > abi::STORAGE_BOXED || vtable.zero_bytes > abi::ZERO_DEFAULT {
-            return refuse(&name, "unknown storage or zero-bytes promise".into());
+        if vtable.storage > abi::STORAGE_BOXED {
+            return refuse(&name, format!("`storage` has the unknown value {}", vtable.storage));
+        }
+        if vtable.zero_bytes > abi::ZERO_DEFAULT {
+            return refuse(
+                &name,
+                format!("`zero_bytes` has the unknown value {}", vtable.zero_bytes),
+            );
         }
         let in_cell = vtable
             .vacancy_offset
@@ -97,7 +104,8 @@ impl ElementType {
             return refuse(
                 &name,
                 format!(
-                    "vacancy bytes {}+{} do not lie in the cell of {} bytes",
+                    "the vacancy bytes, {} + {} (`vacancy_offset` + `vacancy_size`), do not lie in \
+                     the cell of {} bytes",
                     vtable.vacancy_offset, vtable.vacancy_size, vtable.size
                 ),
             );
@@ -452,6 +460,9 @@ impl Drop for SpareCell<'_> {
     }
 }
 
+/// No struct of the interface will ever have more bytes: what says so was never filled in.
+const MAX_STRUCT_SIZE: usize = 1 << 16;
+
 /// Bytes that every vtable has: up to and with `destroy`.
 const MINIMAL_VTABLE: usize = std::mem::offset_of!(ElementVTable, compare);
 
@@ -476,7 +487,12 @@ pub unsafe fn read_prefixed<T: Copy>(
         size_of(copy.assume_init_ref())
     };
     if claimed < minimal {
-        return Err(format!("struct_size {claimed} is smaller than the smallest, {minimal}"));
+        return Err(format!(
+            "`struct_size`, {claimed}, is smaller than that of the first version, {minimal}"
+        ));
+    }
+    if claimed > MAX_STRUCT_SIZE {
+        return Err(format!("`struct_size`, {claimed}, is not the size of such a struct"));
     }
     // SAFETY: `claimed` bytes are readable, and no more than the copy holds are taken.
     unsafe {

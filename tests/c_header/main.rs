@@ -5,19 +5,19 @@
 #![cfg(not(loom))]
 
 use cbindgen::{Builder, Config, DocumentationStyle, ExportConfig, Language, Style};
-use std::{collections::HashMap, fmt::Write as _, fs, path::Path};
+use std::{collections::HashMap, error::Error, fmt::Write as _, fs, path::Path};
 
 /// Sources of the interface, in the order in which the header explains it.
 const SOURCES: [&str; 3] = ["mod.rs", "element.rs", "table.rs"];
 const HEADER: &str = "cpp-bridge/include/denizen/denizen.h";
 
 #[test]
-fn the_c_header_says_what_the_rust_types_say() {
+fn the_c_header_says_what_the_rust_types_say() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let header = generate(root);
+    let header = generate(root)?;
     let path = root.join(HEADER);
     if std::env::var_os("DENIZEN_UPDATE_HEADER").is_some() {
-        fs::write(&path, &header).unwrap();
+        fs::write(&path, &header)?;
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
     let first = found.lines().zip(header.lines()).position(|(found, wanted)| found != wanted);
@@ -26,15 +26,16 @@ fn the_c_header_says_what_the_rust_types_say() {
         "{HEADER} differs from src/abi at line {}; run `make header`",
         first.unwrap_or_else(|| found.lines().count().min(header.lines().count())) + 1
     );
+    Ok(())
 }
 
-fn generate(root: &Path) -> String {
+fn generate(root: &Path) -> Result<String, Box<dyn Error>> {
     let sources: Vec<String> = SOURCES
         .iter()
-        .map(|name| fs::read_to_string(root.join("src/abi").join(name)).unwrap())
-        .collect();
+        .map(|name| fs::read_to_string(root.join("src/abi").join(name)))
+        .collect::<Result<_, _>>()?;
     let names = names(&sources);
-    let declarations = documentation(&declarations(&sources, &names), &names);
+    let declarations = documentation(&declarations(&sources, &names)?, &names);
     let declarations = in_source_order(&declarations, &sources, &names);
     let mut header = include_str!("prologue.h").to_owned();
     write!(
@@ -71,12 +72,11 @@ typedef struct denizen_element denizen_element;
 #endif /* DENIZEN_DENIZEN_H */
 "#,
         env!("CARGO_PKG_VERSION"),
-        denizen::abi::CAPSULE_NAME.to_str().unwrap(),
+        denizen::abi::CAPSULE_NAME.to_str()?,
         declarations.trim(),
         include_str!("helpers.h"),
-    )
-    .unwrap();
-    header
+    )?;
+    Ok(header)
 }
 
 /// Rust name -> C name of every public item.
@@ -111,11 +111,14 @@ fn snake_case(name: &str) -> String {
 }
 
 /// What cbindgen makes of the declarations.
-fn declarations(sources: &[String], names: &HashMap<String, String>) -> String {
+fn declarations(
+    sources: &[String],
+    names: &HashMap<String, String>,
+) -> Result<String, Box<dyn Error>> {
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("abi_for_c.rs");
     // All function pointers may be NULL in C, and cbindgen does not see through aliases of them.
     let text: Vec<String> = sources.iter().map(|source| without_option(source)).collect();
-    fs::write(&source, text.join("\n")).unwrap();
+    fs::write(&source, text.join("\n"))?;
     let config = Config {
         language: Language::C,
         style: Style::Both,
@@ -134,8 +137,8 @@ fn declarations(sources: &[String], names: &HashMap<String, String>) -> String {
         ..Config::default()
     };
     let mut text = Vec::new();
-    Builder::new().with_config(config).with_src(&source).generate().unwrap().write(&mut text);
-    String::from_utf8(text).unwrap()
+    Builder::new().with_config(config).with_src(&source).generate()?.write(&mut text);
+    Ok(String::from_utf8(text)?)
 }
 
 /// `Option<SomeFn>` -> `SomeFn`; the `//!` of a file goes, as the files become one.
