@@ -187,9 +187,11 @@ unsafe extern "C" fn segment_of(pointer: *const c_void) -> *mut c_void {
 }
 
 unsafe extern "C" fn raise(report: *const Report) {
-    boundary((), |py| {
-        // SAFETY: a report by contract.
-        let report = unsafe { &*report };
+    boundary((), |py| -> PyResult<()> {
+        // SAFETY: NULL or a report by contract.
+        let Some(report) = (unsafe { report.as_ref() }) else {
+            return Err(PyRuntimeError::new_err("a failure without a report: it is NULL"));
+        };
         Err(exception(py, &Failure::new(report.kind, report.text())))
     });
 }
