@@ -10,7 +10,8 @@ array([152415787532388367501905199875019052100, 49], dtype=Integer)
 
 Other types come from extension modules, in Rust or C++, that register them with this package.
 
-Look inside: `types`, `owner`, `inspect`, `stats`, `handler_name`. Check for leaks: `audit`.
+Look inside: `types`, `owner`, `inspect`, `stats`, `handler_name`. Arrays of any dtype on denizen's
+memory handler: `handler`. Check for leaks: `audit`.
 Exact linear algebra: `denizen.linalg`. Command line: `denizen demo`, `denizen info`.
 """
 
@@ -27,6 +28,7 @@ from ._runtime import (
     Rational,
     RationalDType,
     VacantError,
+    handler,
     handler_name,
     owner,
     stats,
@@ -46,6 +48,7 @@ __all__ = [
     "audit",
     "get_cmake_dir",
     "get_include",
+    "handler",
     "handler_name",
     "inspect",
     "linalg",

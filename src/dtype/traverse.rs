@@ -82,8 +82,10 @@ unsafe extern "C" fn clear(
     // SAFETY: a descriptor of ours.
     let element = unsafe { DType::of_descr(descr) }.element();
     let data: *mut u8 = data.cast();
+    // A segment for something else (an untyped one of handler mode, say) knows nothing of our cells.
+    let empty = |segment: Segment| segment.is_for(element) && segment.untouched();
     // SAFETY: NumPy owns the cells that it wants cleared.
-    if unsafe { access::segment_of(data) }.is_some_and(Segment::untouched) {
+    if unsafe { access::segment_of(data) }.is_some_and(empty) {
         return 0;
     }
     // SAFETY: NumPy gives `size` cells of the dtype that are its to clear.
@@ -120,6 +122,7 @@ pub unsafe fn clear_cells(element: &'static ElementType, run: Run) -> Result<(),
         }
         if let Some(segment) = segment
             && run.stride == element.size() as isize
+            && segment.is_for(element)
         {
             // SAFETY: the ledgers above cleared the bits of these cells, which are ours alone.
             unsafe { segment.note_vacated(run.data, run.count * element.size()) };
@@ -145,7 +148,9 @@ unsafe extern "C" fn fill_zero(
     let element = unsafe { DType::of_descr(descr) }.element();
     let data: *mut u8 = data.cast();
     // A grown tail is zero too, but NumPy asks for arrays of which nothing is known.
-    let fresh = |segment: Segment| segment.untouched() && segment.allocated_zeroed();
+    let fresh = |segment: Segment| {
+        segment.is_for(element) && segment.untouched() && segment.allocated_zeroed()
+    };
     // SAFETY: NumPy owns the cells that it wants filled.
     if unsafe { access::segment_of(data) }.is_some_and(fresh) {
         return 0;

@@ -1,5 +1,7 @@
 //! The four functions of the handler.
 //!
+//! The handler's context is NULL, or the [`Host`] whose memory the segments are made of.
+//!
 //! NumPy's sizes are not trusted: `calloc(nbytes, 1)`, `realloc(ptr, 1)` and `free(NULL, ..)` are
 //! usual, and the size that `free` gets may be wrong. The segment's header knows better. There is
 //! no error channel but NULL; a destructor that fails during `free` goes to the hook.
@@ -7,9 +9,13 @@
 use super::note;
 use crate::{
     erased::{ElementType, Failure},
-    segment::Segment,
+    segment::{Host, Segment, Source},
 };
-use std::{ffi::c_void, ptr, sync::OnceLock};
+use std::{
+    ffi::c_void,
+    ptr::{self, NonNull},
+    sync::OnceLock,
+};
 
 /// Cells of an array start at a cache line.
 const CELL_ALIGN: usize = 64;
@@ -33,29 +39,49 @@ fn unraisable(failure: &Failure) {
 /// initialisation.
 ///
 /// # Safety
-/// Callable with any size; the result is freed with [`free`] or [`realloc`].
-pub unsafe extern "C" fn malloc(_context: *mut c_void, size: usize) -> *mut c_void {
+/// Callable with any size; the result is freed with [`free`] or [`realloc`]. `context` is NULL or
+/// points to a [`Host`], for which [`Source::hosted_by`] holds.
+pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
     let element = note::take();
-    allocate(size, element, element.is_some())
+    // SAFETY: the caller's promise.
+    allocate(unsafe { source(context) }, size, element, element.is_some())
 }
 
 /// Zeroed cells for a new array, or NULL.
 ///
 /// # Safety
 /// As for [`malloc`].
-pub unsafe extern "C" fn calloc(_context: *mut c_void, count: usize, size: usize) -> *mut c_void {
+pub unsafe extern "C" fn calloc(context: *mut c_void, count: usize, size: usize) -> *mut c_void {
     let element = note::take();
     match count.checked_mul(size) {
-        Some(bytes) => allocate(bytes, element, true),
+        // SAFETY: the caller's promise.
+        Some(bytes) => allocate(unsafe { source(context) }, bytes, element, true),
         None => ptr::null_mut(),
     }
 }
 
-fn allocate(bytes: usize, element: Option<&'static ElementType>, zeroed: bool) -> *mut c_void {
+/// Where a handler's segments come from.
+///
+/// # Safety
+/// As for [`malloc`].
+unsafe fn source(context: *mut c_void) -> Source {
+    match NonNull::new(context.cast::<Host>()) {
+        None => Source::MEMORY,
+        // SAFETY: the caller's promise.
+        Some(host) => unsafe { Source::hosted_by(host) },
+    }
+}
+
+fn allocate(
+    source: Source,
+    bytes: usize,
+    element: Option<&'static ElementType>,
+    zeroed: bool,
+) -> *mut c_void {
     // A note whose element does not fit the size was meant for another allocation. An array
     // without cells asks for one byte, and may grow.
     let element = element.filter(|element| bytes <= 1 || bytes.is_multiple_of(element.size()));
-    match Segment::allocate(bytes.max(1), CELL_ALIGN, element, zeroed) {
+    match Segment::allocate_from(source, bytes.max(1), CELL_ALIGN, element, zeroed) {
         Ok(segment) => segment.cells().as_ptr().cast(),
         Err(_) => ptr::null_mut(),
     }

@@ -1,16 +1,18 @@
 //! Whose memory an address is in: a block of ours, memory that somebody lent to an array, or
 //! anything else.
 //!
-//! Blocks answer from `memory`'s page map, at the cost of three loads. Adopted ranges have a map of
-//! their own, which is asked only while there are any. [`Recent`] is a thread's short memory of
-//! blocks, for loops that are called once an element.
+//! Blocks answer from `memory`'s page map, at the cost of three loads. Blocks in another allocator's
+//! memory and adopted ranges have a map each, which is asked only while there are any. [`Recent`] is
+//! a thread's short memory of blocks, for loops that are called once an element.
 
 use std::ptr::NonNull;
 
 mod adopted;
+mod hosted;
 mod recent;
 
 pub use adopted::{AdoptError, Adopted, adopt, disown};
+pub use hosted::{host, hosted_block_of, unhost};
 pub use recent::Recent;
 
 use crate::memory::{self, BlockInfo};
@@ -18,7 +20,7 @@ use crate::memory::{self, BlockInfo};
 /// Whose memory an address is in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A live block of `memory`.
+    /// A live block of `memory`, or one of ours in another allocator's memory.
     Block(BlockInfo),
     /// A range that was lent with [`adopt`].
     Adopted(Adopted),
@@ -31,7 +33,7 @@ pub enum Owner {
 #[inline]
 #[must_use]
 pub fn find(pointer: *const u8) -> Owner {
-    if let Some(block) = memory::block_of(pointer) {
+    if let Some(block) = block_of(pointer) {
         return Owner::Block(block);
     }
     match adopted::find(pointer.addr()) {
@@ -46,6 +48,17 @@ pub fn find(pointer: *const u8) -> Owner {
 #[must_use]
 pub fn adopted_at(pointer: *const u8) -> Option<Adopted> {
     adopted::find(pointer.addr())
+}
+
+/// The live block of ours that contains the byte at `pointer`, which may be any address, whoever's
+/// memory it is made of.
+#[inline]
+#[must_use]
+pub fn block_of(pointer: *const u8) -> Option<BlockInfo> {
+    match memory::block_of(pointer) {
+        None => hosted_block_of(pointer),
+        found => found,
+    }
 }
 
 /// What an adopted range brings along; the owner map only keeps it.

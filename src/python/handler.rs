@@ -1,5 +1,5 @@
 //! Our NEP 49 handler as a capsule: installed for single allocations by arming, for a block of
-//! code by handler mode.
+//! code by handler mode (`handler_mode`).
 
 use crate::{
     dtype::{access, arming, errors, register},
@@ -10,13 +10,13 @@ use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
 use std::{ffi::c_char, ptr};
 
 /// The handler's name, as `handler_name` gives it.
-const NAME: &str = "denizen";
+pub(super) const NAME: &str = "denizen";
 
-struct Handler(PyDataMem_Handler);
+pub(super) struct Handler(pub(super) PyDataMem_Handler);
 // SAFETY: constant data and functions.
 unsafe impl Sync for Handler {}
 
-static HANDLER: Handler = Handler(PyDataMem_Handler {
+pub(super) static HANDLER: Handler = Handler(PyDataMem_Handler {
     name: {
         let mut name = [0 as c_char; 127];
         let mut index = 0;
@@ -128,9 +128,11 @@ pub fn handler_name(py: Python<'_>, a: Option<&Bound<'_, PyAny>>) -> PyResult<Op
             unsafe { numpy_abi::handler_in(capsule.as_ptr()) }
         }
     };
-    Ok(handler.map(|handler| {
-        let bytes: Vec<u8> =
-            handler.name.iter().take_while(|c| **c != 0).map(|c| *c as u8).collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    }))
+    Ok(handler.map(|handler| name_of(&handler)))
+}
+
+/// The name that a handler gives itself.
+pub(super) fn name_of(handler: &PyDataMem_Handler) -> String {
+    let bytes: Vec<u8> = handler.name.iter().take_while(|c| **c != 0).map(|c| *c as u8).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -1,6 +1,7 @@
 //! The extension module `denizen._runtime`.
 
 mod handler;
+mod handler_mode;
 mod inspect;
 
 use crate::{
@@ -35,7 +36,8 @@ mod _runtime {
     #[pymodule_export]
     use super::{
         BorrowError, VacantError, abi_layout, dtype_of, handler::arming_works,
-        handler::handler_name, handler::set_arming, inspect::inspect_raw, inspect::owner,
+        handler::handler_name, handler::set_arming, handler_mode::HandlerBlock,
+        inspect::inspect_raw, inspect::owner,
         numpy_layout, scalar_from_bytes, stats, types,
     };
 

@@ -22,7 +22,10 @@ pub(super) const BOUND: usize = 1;
 pub(super) const BUILT: usize = 2;
 /// The type word's flag: one thread is settling the type right now.
 pub(super) const BINDING: usize = 4;
-const FLAGS: usize = BOUND | BUILT | BINDING;
+/// The type word's flag: the type is a hint from whoever allocated, or was settled by a loop of the
+/// hinted type, and nobody said that *all* bytes are cells of it.
+pub(super) const HINTED: usize = 8;
+const FLAGS: usize = BOUND | BUILT | BINDING | HINTED;
 
 /// Runs once, when the segment is freed.
 pub type ReleaseFn = unsafe extern "C" fn(context: *mut c_void);
@@ -56,6 +59,8 @@ pub struct Header {
     pub(super) align: u32,
     /// The cells were zero when the segment was allocated.
     pub(super) zeroed: bool,
+    /// The block is another allocator's memory.
+    pub(super) hosted: bool,
     /// Who works on which cells.
     pub(super) lock: SegmentLock,
 }
@@ -71,13 +76,14 @@ impl Header {
         block_size: usize,
         align: usize,
         zeroed: bool,
+        hosted: bool,
         hint: Option<&'static ElementType>,
     ) -> Self {
         Header {
             magic: AtomicU64::new(POISON),
-            type_word: AtomicPtr::new(
-                hint.map_or(std::ptr::null_mut(), |element| std::ptr::from_ref(element).cast_mut()),
-            ),
+            type_word: AtomicPtr::new(hint.map_or(std::ptr::null_mut(), |element| {
+                std::ptr::from_ref(element).cast_mut().map_addr(|address| address | HINTED)
+            })),
             bytes,
             cells_offset,
             block_size,
@@ -85,6 +91,7 @@ impl Header {
             dependency: Dependency { context: std::ptr::null_mut(), release: None },
             align: align as u32,
             zeroed,
+            hosted,
             lock: SegmentLock::new(),
         }
     }

@@ -3,7 +3,7 @@
 use super::{Segment, header::Header};
 use crate::{
     erased::{CELLS_PER_MASK, ElementType},
-    memory,
+    owner_map,
 };
 use bitvec::{order::Lsb0, vec::BitVec};
 use std::fmt;
@@ -94,7 +94,7 @@ impl Segment {
         if !header.is_genuine() {
             return Err(Damage::Header);
         }
-        let block = memory::block_of(self.0.as_ptr().cast()).ok_or(Damage::Layout)?;
+        let block = owner_map::block_of(self.0.as_ptr().cast()).ok_or(Damage::Layout)?;
         let fits = header.cells_offset >= size_of::<Header>()
             && header.cells_offset.is_multiple_of(self.align())
             && header.cells_offset.checked_add(header.bytes).is_some_and(|end| end <= block.size);

@@ -16,6 +16,9 @@ pub struct Ledger<'e> {
     element: &'e ElementType,
     /// Where the bits are; `None` for foreign cells.
     record: Option<Record>,
+    /// The segment around cells without a record: it is for something else, or they lie across its
+    /// cells, as fields of a structured array do.
+    around: Option<Segment>,
     reconciled: u64,
     /// Which cells were live: a mask for each 64, initialised for as many as the run has.
     before: [MaybeUninit<u64>; RUN / CELLS_PER_MASK],
@@ -120,6 +123,7 @@ impl<'e> Ledger<'e> {
         let mut ledger = Ledger {
             element,
             record,
+            around: if record.is_none() { segment } else { None },
             reconciled: 0,
             before: [const { MaybeUninit::uninit() }; RUN / CELLS_PER_MASK],
         };
@@ -193,6 +197,13 @@ impl<'e> Ledger<'e> {
         }
         if self.record.is_none() {
             tally.foreign = tally.constructed;
+            if let Some(segment) = self.around
+                && tally.constructed > 0
+                && segment.is_for(self.element)
+            {
+                // Nobody may take the segment for one in which there is nothing to clear.
+                segment.note_built();
+            }
         }
         tally
     }

@@ -1,13 +1,13 @@
 //! Birth and death of a segment.
 
 use super::{
-    Header, Segment,
+    Header, Segment, Source,
     header::{BOUND, BUILT},
     layout::SegmentLayout,
 };
 use crate::{
     erased::{ElementType, Failure, Tally},
-    memory::{self, AllocError},
+    memory::AllocError,
 };
 
 impl Segment {
@@ -26,9 +26,22 @@ impl Segment {
         element: Option<&'static ElementType>,
         zeroed: bool,
     ) -> Result<Segment, AllocError> {
+        Segment::allocate_from(Source::MEMORY, bytes, align, element, zeroed)
+    }
+
+    /// As [`Self::allocate`], of another source's memory.
+    ///
+    /// # Errors
+    /// As for [`Self::allocate`].
+    pub fn allocate_from(
+        source: Source,
+        bytes: usize,
+        align: usize,
+        element: Option<&'static ElementType>,
+        zeroed: bool,
+    ) -> Result<Segment, AllocError> {
         let layout = SegmentLayout::new(bytes, align, element.map(ElementType::size))?;
-        let allocate = if zeroed { memory::allocate_zeroed } else { memory::allocate };
-        let block = allocate(layout.total, layout.align)?;
+        let block = source.allocate(layout.total, layout.align, zeroed)?;
         let header = block.start.cast::<Header>();
         // SAFETY: the block is ours, aligned to 64 or more, and holds `layout.total` bytes: header,
         // bitmap, pad and cells.
@@ -39,6 +52,7 @@ impl Segment {
                 block.size,
                 layout.align,
                 block.zeroed,
+                source.is_hosted(),
                 element,
             ));
             if !block.zeroed {
@@ -53,7 +67,8 @@ impl Segment {
     }
 
     /// Destroys every live object, once, and makes all cells vacant: zero where the type has a zero
-    /// promise. The segment keeps its type.
+    /// promise. The segment keeps its type. (Where the type is only hinted at, cells that no loop
+    /// ever recorded are left alone: `segment-hinted`.)
     ///
     /// # Errors
     /// A destructor failed; every object is gone all the same.
@@ -96,6 +111,7 @@ impl Segment {
     /// Nobody uses the segment any more.
     pub(super) unsafe fn release(self) {
         let mut header = self.0;
+        let source = self.source();
         let side = self.header().replace_side_bitmap(None);
         self.header().poison();
         // SAFETY: all belongs to the segment, which nobody uses any more.
@@ -104,7 +120,7 @@ impl Segment {
             if let Some(side) = side {
                 side.release();
             }
-            memory::release(self.0.cast());
+            source.release(self.0.cast());
         }
     }
 

@@ -22,6 +22,11 @@
 //!   those cells, by the segment's lock ([`Segment::lock`]) or because nobody else knows the segment.
 //! * `segment-bits`: in a segment whose type has no zero promise a bit is 1 exactly where there is
 //!   a live object; in the others where the last operation of ours left one.
+//! * `segment-hinted`: a hint says which type the memory was asked for with, not that every byte is
+//!   a cell of it: a structured array may lie there, with other fields between the objects. Loops
+//!   set bits of cells that are theirs. So as long as nobody binds the type, an object is where cell
+//!   *and* bit say so; a live cell that bytes were moved to without us has no bit, and is leaked
+//!   rather than guessed at if it is never cleared before the segment is freed.
 
 mod bitmap;
 mod header;
@@ -31,6 +36,7 @@ mod ledger;
 mod lifecycle;
 mod operations;
 mod relocate;
+mod source;
 #[cfg(test)]
 mod tests;
 
@@ -39,13 +45,15 @@ pub use header::{Header, ReleaseFn};
 pub use inspect::{Damage, Snapshot};
 pub use ledger::{Ledger, RUN};
 pub use relocate::{ResizeError, Resized};
+pub use source::{Host, Source};
 
 use crate::{
     erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType},
     lock::SegmentLock,
-    memory::{self, AllocError},
+    memory::AllocError,
+    owner_map,
 };
-use header::{BINDING, BOUND, BUILT, SideBitmap};
+use header::{BINDING, BOUND, BUILT, HINTED, SideBitmap};
 use std::{fmt, ops::Range, ptr::NonNull, slice};
 
 /// A live segment.
@@ -104,7 +112,7 @@ impl Segment {
     /// If `pointer` is in a segment, nobody frees or resizes that segment during the call.
     #[inline]
     pub unsafe fn find(pointer: *const u8) -> Option<Segment> {
-        let block = memory::block_of(pointer)?;
+        let block = owner_map::block_of(pointer)?;
         if block.size < size_of::<Header>() {
             return None;
         }
@@ -157,6 +165,13 @@ impl Segment {
         self.header().zeroed
     }
 
+    /// Where the segment's memory comes from.
+    #[inline]
+    pub fn source(self) -> Source {
+        // SAFETY: `segment-live`; `allocate_from` noted what the block is made of.
+        unsafe { Source::of_block(self.0.cast(), self.header().hosted) }
+    }
+
     /// The type of the cells, once it is settled.
     #[inline]
     pub fn element(self) -> Option<&'static ElementType> {
@@ -189,7 +204,8 @@ impl Segment {
     /// nothing.
     ///
     /// A segment that was hinted at the same type keeps its cells: whoever allocated it answers for
-    /// the rules of life. In any other case nobody of ours has ever written the cells, and for a
+    /// the rules of life, and whoever binds says that all its bytes are cells of the type (it is too
+    /// late for that once a loop has settled the type: `segment-hinted` goes on). In any other case nobody of ours has ever written the cells, and for a
     /// type with a zero promise they are zeroed, that is made vacant: raw copies of other objects'
     /// bytes must not pass for objects.
     ///
@@ -262,7 +278,7 @@ impl Segment {
             if flags & BINDING != 0 {
                 crate::sync::thread::yield_now();
             } else if flags & BUILT != 0
-                || self.header().exchange_type((element, flags), (element, BOUND | BUILT))
+                || self.header().exchange_type((element, flags), (element, flags | BOUND | BUILT))
             {
                 return;
             }
@@ -347,7 +363,7 @@ impl Segment {
         }
     }
 
-    /// Which of at most 64 cells are live, by the truth of the type.
+    /// Which of at most 64 cells are live, by the truth of the type and of `segment-hinted`.
     ///
     /// # Safety
     /// As for [`Self::run`].
@@ -355,7 +371,13 @@ impl Segment {
     unsafe fn live_mask(self, element: &ElementType, start: usize, count: usize) -> u64 {
         if element.has_zero_promise() {
             // SAFETY: the same contract.
-            element.vacancy().live_mask(unsafe { self.run(element, start..start + count) })
+            let live =
+                element.vacancy().live_mask(unsafe { self.run(element, start..start + count) });
+            if live != 0 && self.header().type_word().1 & HINTED != 0 {
+                // `segment-hinted`
+                return live & self.bitmap_for(element).get(start, count);
+            }
+            live
         } else {
             self.bitmap_for(element).get(start, count)
         }

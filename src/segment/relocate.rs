@@ -2,12 +2,12 @@
 
 use super::{
     Header, Segment,
-    header::{BOUND, SideBitmap},
+    header::{BOUND, HINTED, SideBitmap},
 };
 use crate::{
     erased::{ElementType, Failure},
     lock::{LockError, Request, try_acquire_all},
-    memory::{self, AllocError},
+    memory::{AllocError, BlockInfo},
 };
 use std::{fmt, ops::Range};
 
@@ -79,14 +79,15 @@ impl Segment {
             }
             // SAFETY: the same contract; the cells are bytes, or may move as bytes.
             _ if new_bytes >= self.byte_len() => unsafe {
-                self.grow_bytes(element, bound.is_some(), new_bytes)
+                self.grow_bytes(element, flags & (BOUND | HINTED) == BOUND, new_bytes)
             },
             // SAFETY: as above.
             _ => unsafe { Ok(self.shrink_bytes(bound, new_bytes)) },
         }
     }
 
-    /// Growth of cells that are only bytes to us. `element` is the type, `bound` or hinted at.
+    /// Growth of cells that are only bytes to us. `element` is the type, `bound` (all bytes are its
+    /// cells) or hinted at.
     ///
     /// # Safety
     /// As for [`Self::resize`]; `new_bytes` is not smaller than before.
@@ -115,14 +116,8 @@ impl Segment {
             }
             _ => None,
         };
-        let start = self.0.cast::<u8>();
         // SAFETY: the block is ours; its contents may move, the header is sealed again below.
-        let grown = unsafe {
-            match memory::try_grow_in_place(start, total) {
-                Some(grown) => Ok(grown),
-                None => memory::remap(start, total, self.align()),
-            }
-        };
+        let grown = unsafe { self.source().resize(self.block(), total, self.align()) };
         let grown = match grown {
             Ok(grown) => grown,
             Err(error) => {
@@ -175,8 +170,9 @@ impl Segment {
         let mut segment = self;
         if self.header().block_size > 2 * (offset + new_bytes).max(size_of::<Header>()) {
             // SAFETY: the block is ours; failing leaves it as it was, which is good enough.
-            let smaller =
-                unsafe { memory::remap(self.0.cast(), offset + new_bytes.max(1), self.align()) };
+            let smaller = unsafe {
+                self.source().resize(self.block(), offset + new_bytes.max(1), self.align())
+            };
             if let Ok(smaller) = smaller {
                 segment = Segment(smaller.start.cast());
                 // SAFETY: as in `grow_bytes`.
@@ -189,6 +185,11 @@ impl Segment {
         header.seal();
         segment.set_canary();
         Resized { segment, destructor }
+    }
+
+    /// The block that the segment lies in.
+    fn block(self) -> BlockInfo {
+        BlockInfo { start: self.0.cast(), size: self.header().block_size }
     }
 
     /// Zeroes the cells' bytes from `from` to the end, of which those from `zeroed_from` on are
@@ -221,7 +222,12 @@ impl Segment {
         element: &'static ElementType,
         new_bytes: usize,
     ) -> Result<Resized, ResizeError> {
-        let new = Segment::allocate(new_bytes, self.align(), Some(element), true)?;
+        let new =
+            Segment::allocate_from(self.source(), new_bytes, self.align(), Some(element), true)?;
+        if self.header().type_word().1 & HINTED == 0 {
+            // Cannot fail: the hint is right.
+            let _bound = new.bind(element);
+        }
         new.note_built();
         let old_count = self.cell_count();
         let kept = new.cell_count().min(old_count);

@@ -92,7 +92,7 @@ extern "C" fn after_fork() {
 /// # Errors
 /// See [`AdoptError`]; nothing has changed then.
 pub fn adopt(range: Range<usize>, payload: Payload) -> Result<Adopted, AdoptError> {
-    if memory::block_of(ptr::without_provenance(range.start)).is_some() {
+    if super::block_of(ptr::without_provenance(range.start)).is_some() {
         return Err(AdoptError::Managed);
     }
     // A child of a fork must find no sequence number odd. The lock is held while records are
@@ -120,21 +120,21 @@ pub(super) fn find(address: usize) -> Option<Adopted> {
 }
 
 /// All adopted ranges of the slabs that the map covers.
-struct AdoptedRanges<const ROOTS: usize, const LEAVES: usize> {
+pub(super) struct AdoptedRanges<const ROOTS: usize, const LEAVES: usize> {
     /// How many ranges there are: with none, nothing else is looked at.
     ranges: AtomicUsize,
     buckets: PageMap<ROOTS, LEAVES>,
-    writers: Lock<()>,
+    pub(super) writers: Lock<()>,
 }
 
 impl<const ROOTS: usize, const LEAVES: usize> AdoptedRanges<ROOTS, LEAVES> {
     #[cfg(not(loom))]
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self { ranges: AtomicUsize::new(0), buckets: PageMap::new(), writers: Lock::new(()) }
     }
 
     #[cfg(loom)]
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { ranges: AtomicUsize::new(0), buckets: PageMap::new(), writers: Lock::new(()) }
     }
 
@@ -145,7 +145,7 @@ impl<const ROOTS: usize, const LEAVES: usize> AdoptedRanges<ROOTS, LEAVES> {
     }
 
     #[inline]
-    fn find(&self, address: usize) -> Option<Adopted> {
+    pub(super) fn find(&self, address: usize) -> Option<Adopted> {
         // Whoever knows an address in an adopted range knows of the adoption.
         if self.ranges.load(Ordering::Acquire) == 0 {
             return None;
@@ -163,7 +163,11 @@ impl<const ROOTS: usize, const LEAVES: usize> AdoptedRanges<ROOTS, LEAVES> {
         self.bucket(first)?.read(|entries| containing(entries, first)?.read())
     }
 
-    fn insert(&self, range: Range<usize>, payload: Payload) -> Result<Adopted, AdoptError> {
+    pub(super) fn insert(
+        &self,
+        range: Range<usize>,
+        payload: Payload,
+    ) -> Result<Adopted, AdoptError> {
         let slabs = ROOTS * LEAVES;
         if range.is_empty() || range.start == 0 || (range.end - 1) / SLAB >= slabs {
             return Err(AdoptError::Invalid);
@@ -209,7 +213,7 @@ impl<const ROOTS: usize, const LEAVES: usize> AdoptedRanges<ROOTS, LEAVES> {
         bucket.reserve()
     }
 
-    fn remove(&self, address: usize) -> Option<Adopted> {
+    pub(super) fn remove(&self, address: usize) -> Option<Adopted> {
         let _writer = self.writers.lock();
         let start = self.find_adopted(address)?.range.start;
         let left = self.count(start, -1)?;
