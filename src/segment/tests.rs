@@ -6,7 +6,7 @@
 )]
 
 use super::*;
-use crate::testing::{Counts, Kind, Mishap, Tracer};
+use crate::testing::{Allocator, Counts, Kind, Mishap, Tracer};
 
 fn bound(tracer: Tracer, count: usize) -> Segment {
     let bytes = count * tracer.element.size();
@@ -264,6 +264,172 @@ fn fields_of_a_structured_type_are_not_booked_as_cells() {
     let tally = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
     assert_eq!((tally, segment.untouched()), (Default::default(), true));
     unsafe { segment.free().unwrap() };
+}
+
+/// Builds `value` in one cell as a loop does that NumPy runs over a field.
+fn build_at(tracer: Tracer, segment: Segment, offset: usize, value: i64) {
+    unsafe {
+        let size = tracer.element.size() as isize;
+        let mut cell = CellsMut::new(segment.cells().as_ptr().add(offset), size, 1);
+        let ledger = Ledger::open(tracer.element, Some(segment), &cell);
+        crate::erased::rules::materialise(tracer.element, cell.reborrow()).unwrap();
+        tracer.set(&mut cell, value);
+        ledger.close(cell.as_cells());
+    }
+}
+
+#[test]
+fn other_fields_between_the_cells_of_a_hinted_segment_are_never_taken_for_objects() {
+    // Ten records of two cells and eight bytes of something else.
+    for kind in [Kind::Boxed, Kind::ZeroDefault] {
+        let tracer = Tracer::new(kind);
+        let segment = Segment::allocate(240, 64, Some(tracer.element), true).unwrap();
+        let garbage = |segment: Segment, record: usize| unsafe {
+            segment.cells().as_ptr().add(record * 24 + 16).cast::<u64>()
+        };
+        for record in 0..10 {
+            unsafe { garbage(segment, record).write(0xdead_beef) };
+            build_at(tracer, segment, record * 24, 5);
+            build_at(tracer, segment, record * 24 + 8, 6);
+        }
+        assert_eq!(live(tracer), 20);
+        let segment = unsafe { segment.resize(24 * 500).unwrap().segment };
+        let segment = unsafe { segment.resize(24 * 7).unwrap().segment };
+        assert_eq!(live(tracer), 14);
+        for record in 0..7 {
+            assert_eq!(unsafe { garbage(segment, record).read() }, 0xdead_beef);
+        }
+        unsafe { segment.clear_all().unwrap() };
+        assert_eq!(live(tracer), 0);
+        build_at(tracer, segment, 24, 7);
+        unsafe { segment.free().unwrap() };
+        assert_eq!(live(tracer), 0);
+    }
+}
+
+#[test]
+fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
+    let tracer = Tracer::new(Kind::Boxed);
+    // Records of 17 bytes: the last one ends in the middle of a cell.
+    let segment = Segment::allocate(17 * 8, 64, Some(tracer.element), true).unwrap();
+    unsafe { segment.cells().as_ptr().write_bytes(0x11, 17 * 8) };
+    let segment = unsafe { segment.resize(17 * 9).unwrap().segment };
+    unsafe { segment.cells().as_ptr().write_bytes(0x11, 17 * 9) };
+    segment.note_built();
+    let segment = unsafe { segment.resize(17 * 100).unwrap().segment };
+    let bytes = unsafe { std::slice::from_raw_parts(segment.cells().as_ptr(), 17 * 100) };
+    assert!(bytes[..17 * 9].iter().all(|byte| *byte == 0x11));
+    assert!(bytes[17 * 9..].iter().all(|byte| *byte == 0));
+    unsafe { segment.free().unwrap() };
+    assert_eq!(tracer.counts(), Counts::default());
+}
+
+#[test]
+fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
+    let tracer = Tracer::new(Kind::Boxed);
+    let segment = Segment::allocate(80, 64, Some(tracer.element), true).unwrap();
+    let mut spare = [0_u64; 2];
+    unsafe {
+        // A packed record: the cell begins at an odd byte. The loop works in an aligned copy.
+        let mut cell = CellsMut::new(spare.as_mut_ptr().cast(), 8, 1);
+        let run = CellsMut::new(segment.cells().as_ptr().add(1), 8, 1);
+        let ledger = Ledger::open(tracer.element, Some(segment), &run);
+        tracer.element.construct(cell.reborrow()).unwrap();
+        segment.cells().as_ptr().add(1).cast::<u64>().write_unaligned(spare[0]);
+        ledger.close(run.as_cells());
+        assert!(!segment.untouched());
+        assert_eq!(segment.bitmap().unwrap().count(0, 10), 0);
+        let ledger = Ledger::open(tracer.element, Some(segment), &run);
+        tracer.element.destroy(cell).unwrap();
+        segment.cells().as_ptr().add(1).cast::<u64>().write_unaligned(0);
+        assert_eq!(ledger.close(run.as_cells()).destroyed, 1);
+        segment.free().unwrap();
+    }
+    assert_eq!(live(tracer), 0);
+}
+
+#[test]
+fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
+    for (bind_first, freed) in [(true, 10), (false, 0)] {
+        let tracer = Tracer::new(Kind::Boxed);
+        let segment = Segment::allocate(20 * 8, 64, Some(tracer.element), true).unwrap();
+        if bind_first {
+            segment.bind(tracer.element).unwrap();
+        }
+        (0..10).for_each(|index| build_at(tracer, segment, index * 8, 1));
+        // Too late to widen what a loop has settled.
+        segment.bind(tracer.element).unwrap();
+        let base = segment.cells().as_ptr();
+        // All objects move to cells without a bit, as bytes.
+        unsafe { std::ptr::swap_nonoverlapping(base, base.add(80), 80) };
+        let moved = unsafe { base.add(80).cast::<[u64; 10]>().read() };
+        unsafe { segment.free().unwrap() };
+        assert_eq!(tracer.element.counters().read().destroyed, freed);
+        if freed == 0 {
+            // What was leaked rather than guessed at.
+            for object in moved {
+                let mut cell = [object];
+                unsafe {
+                    let cell = CellsMut::new(cell.as_mut_ptr().cast(), 8, 1);
+                    tracer.element.destroy(cell).unwrap();
+                }
+            }
+        }
+        assert_eq!(tracer.counts().live, 0);
+    }
+}
+
+#[test]
+fn a_hosted_segment_lives_and_dies_like_any_other() {
+    let allocator = Allocator::borrow();
+    for kind in Kind::ALL {
+        let tracer = Tracer::new(kind);
+        let size = tracer.element.size();
+        let source = allocator.source();
+        let segment =
+            Segment::allocate_from(source, 10 * size, 64, Some(tracer.element), false).unwrap();
+        unsafe { segment.cells().write_bytes(0, 10 * size) };
+        segment.bind(tracer.element).unwrap();
+        assert_eq!(segment.source(), source);
+        assert!(segment.cells().as_ptr().addr().is_multiple_of(64));
+        fill(tracer, segment, 0..10);
+        let old = segment.cells().as_ptr().cast_const();
+        let segment = unsafe { segment.resize(1000 * size).unwrap().segment };
+        assert_ne!(segment.cells().as_ptr().cast_const(), old);
+        assert_eq!(allocator.live(), 1, "the old block is given back");
+        assert_eq!(live(tracer), 10);
+        assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
+        let last = segment.cells().as_ptr().wrapping_add(1000 * size - 1);
+        assert_eq!(unsafe { Segment::find(last) }, Some(segment));
+        let segment = unsafe { segment.resize(3 * size).unwrap().segment };
+        assert_eq!((live(tracer), allocator.live()), (3, 1));
+        assert_eq!((0..3).map(|i| value(tracer, segment, i)).collect::<Vec<_>>(), [1, 2, 3]);
+        let cells = segment.cells().as_ptr().cast_const();
+        unsafe { segment.free().unwrap() };
+        assert_eq!((live(tracer), allocator.live()), (0, 0));
+        assert_eq!(unsafe { Segment::find(cells) }, None);
+    }
+    assert!(Segment::allocate_from(allocator.source(), usize::MAX / 4, 64, None, true).is_err());
+    allocator.give_back();
+}
+
+#[test]
+fn memory_of_ours_that_comes_back_from_a_host_is_refused() {
+    unsafe extern "C" fn malloc(_: *mut std::ffi::c_void, size: usize) -> *mut std::ffi::c_void {
+        unsafe { crate::handler::malloc(std::ptr::null_mut(), size) }
+    }
+    unsafe extern "C" fn calloc(
+        _: *mut std::ffi::c_void,
+        count: usize,
+        size: usize,
+    ) -> *mut std::ffi::c_void {
+        unsafe { crate::handler::calloc(std::ptr::null_mut(), count, size) }
+    }
+    let host = Host { context: std::ptr::null_mut(), malloc, calloc, free: crate::handler::free };
+    let source = unsafe { Source::hosted_by(NonNull::from(&host)) };
+    for zeroed in [false, true] {
+        assert!(Segment::allocate_from(source, 100, 64, None, zeroed).is_err());
+    }
 }
 
 #[test]

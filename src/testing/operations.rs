@@ -3,11 +3,11 @@
 //! The property test and the fuzz target run the same [`run`]: after each step every value, every
 //! bit and every counter must be what a `Vec<Option<i64>>` says.
 
-use super::{Kind, Mishap, Tracer};
+use super::{Allocator, Kind, Mishap, Tracer};
 use crate::{
     erased::{CellsMut, Failure, rules},
     memory::faults,
-    segment::{Ledger, Segment},
+    segment::{Ledger, Segment, Source},
 };
 
 /// How many segments a sequence works on at once.
@@ -18,16 +18,17 @@ const MOST_CELLS: usize = 700;
 /// One step. Slots, cells and sizes are taken modulo what exists, so that any numbers will do.
 #[derive(Clone, Copy, Debug)]
 pub enum Operation {
-    /// Frees what is in the slot and allocates anew; untyped, hinted, or hinted wrongly.
+    /// Frees what is in the slot and allocates anew; untyped, hinted, or hinted wrongly; of our own
+    /// memory or another allocator's.
     Allocate {
-        /// Where.
+        /// Where, and in whose memory.
         slot: u8,
         /// Cells.
         count: u16,
         /// Picks alignment, hint, zeroing, and bytes beyond the last cell.
         flags: u8,
     },
-    /// Settles the type.
+    /// Settles the type; by binding it, or as the first loop does where it is hinted at.
     Bind {
         /// Which segment.
         slot: u8,
@@ -150,6 +151,8 @@ impl Operation {
 /// What the model knows of one segment.
 struct Modelled {
     segment: Segment,
+    /// It was hinted at the right type.
+    hinted: bool,
     /// The values, once the type is settled; the pattern of bytes before.
     content: Content,
 }
@@ -164,6 +167,7 @@ struct Model {
     tracer: Tracer,
     /// A type that segments may be hinted at by mistake.
     other: Tracer,
+    allocator: &'static Allocator,
     slots: [Option<Modelled>; SLOTS],
     /// What is planned for the coming step.
     allocation_fails: bool,
@@ -179,6 +183,7 @@ pub fn run(kind: Kind, operations: &[Operation]) {
     let mut model = Model {
         tracer: Tracer::borrow(kind),
         other: Tracer::borrow(if kind == Kind::Tagged { Kind::Boxed } else { Kind::Tagged }),
+        allocator: Allocator::borrow(),
         slots: [const { None }; SLOTS],
         allocation_fails: false,
         element_fails: false,
@@ -198,6 +203,7 @@ pub fn run(kind: Kind, operations: &[Operation]) {
     assert_eq!(model.tracer.counts().live, 0, "objects outlive their segments");
     model.tracer.give_back();
     model.other.give_back();
+    model.allocator.give_back();
 }
 
 impl Model {
@@ -300,7 +306,7 @@ impl Model {
             self.bind(slot);
         }
         match self.slot(slot) {
-            Some(Modelled { segment, content: Content::Cells(cells) }) => {
+            Some(Modelled { segment, content: Content::Cells(cells), .. }) => {
                 Some((*segment, cells.clone()))
             }
             _ => None,
@@ -312,7 +318,9 @@ impl Model {
     }
 
     fn put(&mut self, slot: u8, segment: Segment, cells: Vec<Option<i64>>) {
-        *self.slot(slot) = Some(Modelled { segment, content: Content::Cells(cells) });
+        // An operation leaves what is known of the segment as it is.
+        let hinted = self.slot(slot).as_ref().is_some_and(|modelled| modelled.hinted);
+        *self.slot(slot) = Some(Modelled { segment, hinted, content: Content::Cells(cells) });
     }
 
     /// A range inside `length` cells.
@@ -334,27 +342,32 @@ impl Model {
             2 => Some(self.other.element),
             _ => None,
         };
-        let segment = match Segment::allocate(bytes, align, hint, zeroed) {
+        let source = if slot & 64 == 0 { Source::MEMORY } else { self.allocator.source() };
+        let segment = match Segment::allocate_from(source, bytes, align, hint, zeroed) {
             Ok(segment) => segment,
             Err(error) => return assert!(self.allocation_fails, "{error}"),
         };
         assert_eq!((segment.element().is_none(), segment.byte_len()), (true, bytes));
+        assert_eq!(segment.source(), source);
         let mut content = vec![0; bytes];
+        let hinted = hint.is_some_and(|hint| std::ptr::eq(hint, element));
         if !zeroed {
-            let hinted = hint.is_some_and(|hint| std::ptr::eq(hint, element));
             // Whoever hints and does not ask for zeros promises to zero the cells.
             content.fill(if hinted { 0 } else { 0xcd });
             // SAFETY: `bytes` bytes that this thread alone knows.
             unsafe { segment.cells().write_bytes(if hinted { 0 } else { 0xcd }, bytes) };
         }
-        *self.slot(slot) = Some(Modelled { segment, content: Content::Untyped(content) });
+        *self.slot(slot) = Some(Modelled { segment, hinted, content: Content::Untyped(content) });
     }
 
     fn bind(&mut self, slot: u8) {
         let element = self.tracer.element;
-        let Some(Modelled { segment, content }) = self.slot(slot) else { return };
+        let Some(Modelled { segment, hinted, content }) = self.slot(slot) else { return };
         let segment = *segment;
         let untyped = matches!(content, Content::Untyped(_));
+        if untyped && *hinted && slot & 128 != 0 {
+            segment.note_built();
+        }
         match segment.bind(element) {
             Ok(()) if untyped => {
                 *content = Content::Cells(vec![None; segment.byte_len() / element.size()]);
@@ -642,7 +655,7 @@ impl Model {
     }
 
     fn look_up(&mut self, slot: u8, offset: u16) {
-        let Some(Modelled { segment, content }) = self.slot(slot) else { return };
+        let Some(Modelled { segment, content, .. }) = self.slot(slot) else { return };
         let (segment, typed) = (*segment, matches!(content, Content::Cells(_)));
         let length = segment.byte_len().max(1);
         let offset = usize::from(offset) % length;
