@@ -9,8 +9,8 @@
 //! dtype       arming, descriptor, casts, ufunc loops, sort, pickle
 //! numpy_abi   the NumPy C API as it is used here
 //! handler     NEP 49 functions, handler mode
-//! owner_map   address -> segment; a miss means foreign
 //! segment     layout, header, init bitmap, lifecycle, relocation
+//! owner_map   address -> block or lender; a miss means foreign
 //! memory      raw blocks; which block an address is in
 //! erased      pointers with lifetime and ownership, element types, registry
 //! lock        the segment lock: cell ranges, borrows, fork generation

@@ -48,6 +48,7 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let element = dtype.element();
     // SAFETY: the array is alive.
     let segment = unsafe { access::segment_of(array.data()) };
+    let segment = segment.filter(|_| consists_of(array, dtype));
     let (address, cells, bitmap) = match segment {
         Some(segment) => (
             segment.cells().as_ptr(),
@@ -58,14 +59,22 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         ),
         None => (array.data(), array.size(), Vec::new()),
     };
-    let strides = array.strides();
-    let contiguous = segment.is_some()
-        || array.has_flags(numpy_abi::flags::NPY_ARRAY_C_CONTIGUOUS)
-        || array.has_flags(numpy_abi::flags::NPY_ARRAY_F_CONTIGUOUS);
-    let count = if contiguous || strides.is_empty() { cells } else { 0 };
-    // SAFETY: the cells of a living segment or contiguous array, read under the GIL.
-    let run = unsafe { Cells::new(address, element.size() as isize, count) };
-    let live = element.vacancy().count_live(run);
+    let mut live = 0;
+    let mut heap = element.vtable().heap_bytes.map(|_| 0);
+    let mut look = |run: Cells<'_>| {
+        live += element.vacancy().count_live(run);
+        heap = match (heap, heap_bytes(a.py(), dtype, run)?) {
+            (Some(sum), Some(bytes)) => Some(sum + bytes),
+            _ => None,
+        };
+        Ok(())
+    };
+    if segment.is_some() {
+        // SAFETY: the cells of a living segment, read under the GIL.
+        look(unsafe { Cells::new(address, element.size() as isize, cells) })?;
+    } else {
+        rows(array, look)?;
+    }
     let info = PyDict::new(a.py());
     info.set_item("owner", owner_of(array))?;
     info.set_item("type", element.name())?;
@@ -74,8 +83,46 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     info.set_item("bitmap", bitmap)?;
     info.set_item("bytes", cells * element.size())?;
     info.set_item("address", address as usize)?;
-    info.set_item("heap_bytes", heap_bytes(a.py(), dtype, run)?)?;
+    info.set_item("heap_bytes", heap)?;
     Ok(info)
+}
+
+/// Whether the memory that an array is a view of is an array of that type, and not a structured one
+/// with other fields between the cells.
+fn consists_of(array: Array<'_>, dtype: &DType) -> bool {
+    let mut owner = array;
+    while !owner.base().is_null() {
+        // SAFETY: GIL held; each array keeps the base of its own alive.
+        match numpy_abi::get().and_then(|numpy| unsafe { Array::from_object(numpy, owner.base()) })
+        {
+            Some(base) => owner = base,
+            None => return false,
+        }
+    }
+    // SAFETY: the descriptor of a living array.
+    unsafe { DType::try_of_descr(owner.descr()) }.is_some_and(|owner| std::ptr::eq(owner, dtype))
+}
+
+/// Calls `look` with the cells of an array, one row of the last axis after the other.
+fn rows(array: Array<'_>, mut look: impl FnMut(Cells<'_>) -> PyResult<()>) -> PyResult<()> {
+    let (shape, strides) = (array.shape(), array.strides());
+    let (count, stride) = match (shape.last(), strides.last()) {
+        (Some(count), Some(stride)) => (*count as usize, *stride),
+        _ => (1, 0),
+    };
+    if array.size() == 0 {
+        return Ok(());
+    }
+    for mut row in 0..array.size() / count {
+        let mut data = array.data().cast_const();
+        for (length, stride) in shape.iter().zip(&strides).rev().skip(1) {
+            data = data.wrapping_offset((row % *length as usize) as isize * stride);
+            row /= *length as usize;
+        }
+        // SAFETY: the cells of a living array, read under the GIL.
+        look(unsafe { Cells::new(data, stride, count) })?;
+    }
+    Ok(())
 }
 
 /// Heap bytes of the live objects of a run; `None` where the type cannot tell.
@@ -83,6 +130,11 @@ fn heap_bytes(py: Python<'_>, dtype: &DType, cells: Cells<'_>) -> PyResult<Optio
     let element = dtype.element();
     let Some(heap_bytes) = element.vtable().heap_bytes else { return Ok(None) };
     let mut sum = 0;
+    let steps = cells.address(0) as usize | cells.stride().unsigned_abs();
+    if steps & (element.align() - 1) != 0 {
+        // A field of a packed structure: an object cannot be asked where it is.
+        return Ok(None);
+    }
     for index in 0..cells.len() {
         let cell = cells.address(index);
         // SAFETY: a cell of the run.

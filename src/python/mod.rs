@@ -37,8 +37,7 @@ mod _runtime {
     use super::{
         BorrowError, VacantError, abi_layout, dtype_of, handler::arming_works,
         handler::handler_name, handler::set_arming, handler_mode::HandlerBlock,
-        inspect::inspect_raw, inspect::owner,
-        numpy_layout, scalar_from_bytes, stats, types,
+        inspect::inspect_raw, inspect::owner, numpy_layout, scalar_from_bytes, stats, types,
     };
 
     #[pymodule_init]

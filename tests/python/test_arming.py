@@ -3,7 +3,6 @@
 import asyncio
 import concurrent.futures
 import contextvars
-import ctypes
 import gc
 import threading
 import tracemalloc
@@ -13,6 +12,7 @@ import pytest
 
 import denizen
 from denizen import Integer, _runtime
+from handlers import OwnHandler, set_handler
 
 DEFAULT = denizen.handler_name()
 
@@ -181,62 +181,8 @@ def test_asyncio_tasks_and_generators():
     assert {next(values) for _ in range(5)} == {("managed", DEFAULT)}
 
 
-class _Allocator(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_void_p) for name in ("ctx", "malloc", "calloc", "realloc", "free")]
-
-
-class _Handler(ctypes.Structure):
-    _fields_ = [
-        ("name", ctypes.c_char * 127),
-        ("version", ctypes.c_uint8),
-        ("allocator", _Allocator),
-    ]
-
-
-def own_handler():
-    """A NEP 49 handler of the user's: libc's functions behind C thunks."""
-    libc = ctypes.CDLL(None)
-    libc.malloc.restype = libc.calloc.restype = libc.realloc.restype = ctypes.c_void_p
-    for function in (libc.malloc, libc.calloc, libc.realloc, libc.free):
-        function.argtypes = None
-    pointer, size = ctypes.c_void_p, ctypes.c_size_t
-    functions = [
-        ctypes.CFUNCTYPE(pointer, pointer, size)(lambda _, n: libc.malloc(size(n))),
-        ctypes.CFUNCTYPE(pointer, pointer, size, size)(
-            lambda _, n, m: libc.calloc(size(n), size(m))
-        ),
-        ctypes.CFUNCTYPE(pointer, pointer, pointer, size)(
-            lambda _, p, n: libc.realloc(pointer(p), size(n))
-        ),
-        ctypes.CFUNCTYPE(None, pointer, pointer, size)(lambda _, p, n: libc.free(pointer(p))),
-    ]
-    casts = [ctypes.cast(function, pointer) for function in functions]
-    handler = _Handler(b"users_own", 1, _Allocator(None, *casts))
-    new_capsule = ctypes.pythonapi.PyCapsule_New
-    new_capsule.restype = ctypes.py_object
-    new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    name = b"mem_handler"
-    capsule = new_capsule(ctypes.addressof(handler), name, None)
-    return capsule, (handler, functions, name)
-
-
-KEPT = []
-
-
-def set_handler(capsule):
-    """`PyDataMem_SetHandler`, entry 304 of NumPy's table: returns the handler before."""
-    get_pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    get_pointer.restype = ctypes.c_void_p
-    get_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-    table = get_pointer(np._core._multiarray_umath._ARRAY_API, None)
-    address = ctypes.cast(table, ctypes.POINTER(ctypes.c_void_p))[304]
-    return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)(capsule)
-
-
 def test_a_users_own_handler_stays_around_our_arrays():
-    capsule, keep = own_handler()
-    KEPT.append(keep)
-    previous = set_handler(capsule)
+    previous = set_handler(OwnHandler().capsule)
     try:
         assert_untouched("users_own")
         a = managed()
