@@ -9,10 +9,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from handlers import OwnHandler, set_handler
 
 import denizen
 from denizen import Integer, _runtime
-from handlers import OwnHandler, set_handler
 
 DEFAULT = denizen.handler_name()
 

@@ -12,10 +12,10 @@ import weakref
 
 import numpy as np
 import pytest
+from handlers import Handler, OwnHandler, get_handler, handler_in, new_capsule, set_handler
 
 import denizen
 from denizen import Integer, _runtime
-from handlers import Handler, OwnHandler, get_handler, handler_in, new_capsule, set_handler
 
 DEFAULT = denizen.handler_name()
 BEFORE_2_5 = np.lib.NumpyVersion(np.__version__) < "2.5.0"
