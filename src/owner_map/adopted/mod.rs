@@ -20,7 +20,6 @@ use super::Payload;
 use crate::memory::fork::Handlers;
 use crate::{
     memory::{
-        self,
         lock::Lock,
         page_map::{PageMap, SLAB},
     },
@@ -99,7 +98,7 @@ pub fn adopt(range: Range<usize>, payload: Payload) -> Result<Adopted, AdoptErro
     // allocated, so `memory`'s handlers come first.
     #[cfg(not(any(loom, miri)))]
     {
-        memory::fork::arm();
+        crate::memory::fork::arm();
         FORK.arm();
     }
     ADOPTED.insert(range, payload)
