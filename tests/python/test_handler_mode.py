@@ -432,8 +432,7 @@ def test_memory_comes_from_the_handler_under_ours(own):
         assert own.live == {}
 
 
-def test_a_host_without_memory_is_a_memory_error(own):
-    own._malloc = own._calloc = None
+def test_a_host_without_memory_is_a_memory_error():
     poor = OwnHandler(b"poor")
     full = handler_in(poor.capsule)[0]
     nothing = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)(lambda c, n: None)
