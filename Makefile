@@ -151,6 +151,7 @@ test-pytest: $(STAMPS)/clients
 
 lint: lint-rust lint-python
 
+# Of the documentation: the client's public pages, then all as those read it who work on the runtime.
 lint-rust: $(STAMPS)/build-tools
 	@echo "== lint: rustfmt, clippy, rustdoc"
 	$(CARGO) fmt --check
@@ -158,7 +159,10 @@ lint-rust: $(STAMPS)/build-tools
 	$(CARGO) clippy --locked --no-default-features --features client -- -D warnings
 	$(CARGO) clippy --locked --no-default-features --features core -- -D warnings
 	$(CARGO) clippy --locked --features ndarray -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --no-default-features \
+		--features pyo3,ndarray
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" \
+		$(CARGO) doc --locked --no-deps --document-private-items
 
 lint-python: $(STAMPS)/lint-tools $(STAMPS)/wheel
 	@echo "== lint: ruff, mypy, pyright"

@@ -1,27 +1,53 @@
-from fractions import Fraction
 from typing import Any, Literal, Self, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._scalars import Integer as Integer
+from ._scalars import Rational as Rational
+
+__all__ = [
+    "_C_API",
+    "BorrowError",
+    "Integer",
+    "IntegerDType",
+    "Rational",
+    "RationalDType",
+    "VacantError",
+    "__version__",
+    "_abi_layout",
+    "_arming_works",
+    "_dtype_of",
+    "_mem_handler",
+    "_numpy_layout",
+    "_scalar_from_bytes",
+    "_set_arming",
+    "handler",
+    "handler_name",
+    "inspect_raw",
+    "owner",
+    "stats",
+    "types",
+]
 __version__: str
 
 # The capsule that extension modules import their function table from.
 _C_API: object
 
-class Integer(int): ...
-class Rational(Fraction): ...
-
 # NumPy's stubs make dtype final, which holds for users; its own StringDType breaks it too.
+@final
 class IntegerDType(np.dtype[Any]): ...  # type: ignore[misc]
+
+@final
 class RationalDType(np.dtype[Any]): ...  # type: ignore[misc]
+
 class VacantError(ValueError): ...
 class BorrowError(RuntimeError): ...
 
 def types() -> list[str]: ...
 def stats() -> dict[str, dict[str, int]]: ...
-def owner(a: NDArray[Any], /) -> str: ...
-def inspect_raw(a: NDArray[Any], /) -> dict[str, Any]: ...
+def owner(a: NDArray[Any]) -> str: ...
+def inspect_raw(a: NDArray[Any]) -> dict[str, Any]: ...
 @overload
 def handler_name(a: None = None, /) -> str: ...
 @overload
@@ -38,3 +64,14 @@ def _numpy_layout() -> list[tuple[str, int]]: ...
 
 # Offset (or size, or value) and size of everything in the C interface, for its test.
 def _abi_layout() -> list[tuple[str, int, int]]: ...
+
+# The handler that arming enters, as a NEP 49 capsule.
+_mem_handler: object
+
+# Whether new arrays get managed segments, as probed at import; and the switch, for tests.
+def _arming_works() -> bool: ...
+def _set_arming(enabled: bool) -> None: ...
+
+# For pickle: the dtype of a type's full name, a scalar from the bytes of its codec.
+def _dtype_of(name: str) -> np.dtype[Any]: ...
+def _scalar_from_bytes(name: str, bytes: bytes) -> Any: ...

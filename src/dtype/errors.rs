@@ -76,18 +76,46 @@ pub fn with_gil<R>(action: impl FnOnce() -> R) -> R {
 #[cold]
 pub fn write_unraisable(failure: &Failure) {
     with_gil(|| {
-        let (mut kind, mut value, mut traceback) =
-            (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: GIL held; the fetched references go back with PyErr_Restore.
-        unsafe {
-            if !failure.raised {
-                ffi::PyErr_Fetch(&mut kind, &mut value, &mut traceback);
-            }
+        let report = || {
             raise(failure);
-            ffi::PyErr_WriteUnraisable(std::ptr::null_mut());
-            if !failure.raised {
-                ffi::PyErr_Restore(kind, value, traceback);
-            }
+            // SAFETY: GIL held; the exception was just set.
+            unsafe { ffi::PyErr_WriteUnraisable(std::ptr::null_mut()) };
+        };
+        if failure.raised {
+            report();
+        } else {
+            // SAFETY: GIL held.
+            unsafe { keeping_exception(report) };
         }
     });
+}
+
+// Deprecated since CPython 3.12 in favour of functions that 3.11 lacks; part of the stable ABI, so
+// they stay. Bound here because pyo3 marks them deprecated or not by the interpreter of the build.
+unsafe extern "C" {
+    fn PyErr_Fetch(
+        kind: *mut *mut ffi::PyObject,
+        value: *mut *mut ffi::PyObject,
+        traceback: *mut *mut ffi::PyObject,
+    );
+    fn PyErr_Restore(
+        kind: *mut ffi::PyObject,
+        value: *mut ffi::PyObject,
+        traceback: *mut ffi::PyObject,
+    );
+}
+
+/// Runs `action` with no exception set, then puts back the one that was on its way, if any.
+///
+/// # Safety
+/// The GIL is held. `action` does not unwind.
+pub unsafe fn keeping_exception<R>(action: impl FnOnce() -> R) -> R {
+    let (mut kind, mut value, mut traceback) =
+        (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: GIL held; three places for references.
+    unsafe { PyErr_Fetch(&mut kind, &mut value, &mut traceback) };
+    let result = action();
+    // SAFETY: GIL held; the references that were fetched, given back once.
+    unsafe { PyErr_Restore(kind, value, traceback) };
+    result
 }

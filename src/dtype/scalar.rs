@@ -265,13 +265,11 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
         if let Some(dtype) = dtype.as_ref() {
             let element = dtype.element();
             let live = element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
-            let (mut kind, mut value, mut traceback) =
-                (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-            ffi::PyErr_Fetch(&mut kind, &mut value, &mut traceback);
-            if let Err(failure) = rules::clear(element, own_cell(object, element)) {
-                errors::write_unraisable(&failure);
-            }
-            ffi::PyErr_Restore(kind, value, traceback);
+            errors::keeping_exception(|| {
+                if let Err(failure) = rules::clear(element, own_cell(object, element)) {
+                    errors::write_unraisable(&failure);
+                }
+            });
             element.counters().add(Tally { destroyed: live, ..Tally::default() });
         }
         if let Some(free) = (*class).tp_free {
