@@ -4,7 +4,7 @@
 use super::*;
 use std::mem::offset_of;
 
-/// One row of [`layout`].
+/// One row of `layout`.
 pub struct LayoutRow {
     /// `denizen_type`, `denizen_type.member` or `DENIZEN_CONSTANT`.
     pub name: &'static str,
