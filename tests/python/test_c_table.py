@@ -216,7 +216,9 @@ def test_a_type_that_differs_from_what_the_client_has_is_not_found(module):
         find(None, 8, 8, None)
 
 
-@pytest.mark.parametrize("handle", [None, 64, id(object())])
+@pytest.mark.parametrize(
+    "handle", [None, 64, id(object())], ids=["null", "no address", "another object"]
+)
 def test_what_is_no_handle_is_refused_everywhere(handle):
     view, stats = View(struct_size=sizeof(View)), Stats(struct_size=sizeof(Stats))
     for call in [
