@@ -18,13 +18,45 @@ pub(super) unsafe fn batch<T>(
     body: impl FnOnce(&mut usize) -> Result<(), Failure>,
 ) -> Status {
     let mut done = 0;
-    let failure = match catch_unwind(AssertUnwindSafe(|| body(&mut done))) {
+    let failure = match catch_unwind(AssertUnwindSafe(|| {
+        let thread_end = ThreadEnd;
+        let outcome = body(&mut done);
+        thread_end.passed();
+        outcome
+    })) {
         Ok(Ok(())) => return abi::OK,
         Ok(Err(failure)) => failure,
         Err(payload) => Failure::Error(from_panic(payload)),
     };
     // SAFETY: the caller's promise.
     failure.write(unsafe { &mut *report }, shared.name(), done)
+}
+
+/// Where a thread waits for the end of the process, if the interpreter ends it in a call.
+///
+/// When Python shuts down, CPython before 3.14 ends every other thread that asks for the GIL, with
+/// `pthread_exit`: that unwinds, and a frame that catches panics aborts the process. A client's
+/// conversion may run Python code, so its frame must not see that. The thread is left hanging
+/// instead, without the GIL, as CPython does from 3.14 on
+/// (<https://github.com/python/cpython/issues/87135>).
+struct ThreadEnd;
+
+impl ThreadEnd {
+    /// The body has returned: nothing unwinds.
+    #[inline(always)]
+    fn passed(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for ThreadEnd {
+    #[cold]
+    fn drop(&mut self) {
+        // What unwinds without a panic is not Rust's.
+        while !std::thread::panicking() {
+            std::thread::park();
+        }
+    }
 }
 
 /// The error that a panic becomes.

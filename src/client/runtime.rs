@@ -10,7 +10,7 @@ mod python {
     use super::{PyObject, c_char, c_int, c_void};
 
     // Part of CPython's stable ABI: https://docs.python.org/3/c-api/stable.html
-    unsafe extern "C" {
+    unsafe extern "C-unwind" {
         pub(super) fn PyCapsule_Import(name: *const c_char, no_block: c_int) -> *mut c_void;
         pub(super) fn PyErr_SetString(exception: *mut PyObject, message: *const c_char);
         pub(super) fn Py_DecRef(object: *mut PyObject);

@@ -10,7 +10,8 @@ use std::ptr::NonNull;
 mod c {
     use super::{PyObject, c_char, c_double, c_int, c_longlong};
 
-    unsafe extern "C" {
+    // Whatever runs Python code may end the thread at interpreter exit, and that unwinds.
+    unsafe extern "C-unwind" {
         pub static mut PyLong_Type: PyObject;
         pub static mut PyFloat_Type: PyObject;
         pub static mut PyUnicode_Type: PyObject;
