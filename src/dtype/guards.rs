@@ -7,6 +7,7 @@
 //! | `copyswap` called though it is NULL (numpy#30795, #32151) | `np.place`, `a.byteswap()`, a void scalar assigned | 2.5.2 | `arrfuncs` fills the slots |
 //! | sort calls a method without naming it | `a.sort()` | 2.5.0 | `sort` brings its own `get_loop` |
 //! | `nonzero` called though it is NULL | `np.count_nonzero(a)` | open | `arrfuncs` fills the slot |
+//! | `c_einsum` looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `np.einsum("i,i", a, a)` | open | [`c_einsum`] in its place refuses our elements |
 //!
 //! Two things cannot be guarded, because NumPy asks nothing of ours on their way. A foreign buffer
 //! as an array of our elements (`np.ndarray(shape, dtype, buffer=)`, `np.memmap`) is accepted
@@ -18,7 +19,13 @@
 
 use super::DType;
 use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArray_Descr, PyArrayObject, flags::*};
-use pyo3::{PyResult, exceptions::PyImportError, ffi};
+use pyo3::{
+    exceptions::{PyImportError, PyTypeError},
+    ffi,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyString, PyTuple},
+};
 use std::{
     ffi::{CStr, c_int, c_void},
     ptr,
@@ -28,11 +35,74 @@ use std::{
 /// NumPy's own setter of `ndarray.flat`, once it is wrapped.
 static NUMPY_SET_FLAT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
-/// Installs what the running NumPy needs. Idempotent; GIL held.
+/// NumPy's own `c_einsum`, once another stands in its place.
+static NUMPY_EINSUM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Installs what the running NumPy needs. Idempotent.
 ///
 /// # Errors
 /// `ImportError` where a NumPy in need of a guard is not made as expected: it must not be used.
-pub fn install(numpy: &NumpyApi) -> PyResult<()> {
+pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
+    install_einsum(py)?;
+    install_flat(numpy)
+}
+
+/// Puts [`c_einsum`] in the two modules that have NumPy's: `np.einsum` takes it from the second.
+fn install_einsum(py: Python<'_>) -> PyResult<()> {
+    if NUMPY_EINSUM.get(py).is_some() {
+        return Ok(());
+    }
+    let modules = [py.import("numpy._core.multiarray")?, py.import("numpy._core.einsumfunc")?];
+    let _ = NUMPY_EINSUM.set(py, modules[0].getattr("c_einsum")?.unbind());
+    let guarded = wrap_pyfunction!(c_einsum, &modules[0])?;
+    modules.iter().try_for_each(|module| module.setattr("c_einsum", &guarded))
+}
+
+/// NumPy's `c_einsum` for arrays of other dtypes; it has no loops for element types.
+#[pyfunction]
+#[pyo3(signature = (*operands, **keywords))]
+fn c_einsum<'py>(
+    operands: &Bound<'py, PyTuple>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = operands.py();
+    let mut refused = operands.iter().any(|operand| makes_ours(&operand));
+    if let Some(keywords) = keywords {
+        if let Some(out) = keywords.get_item("out")? {
+            refused |= makes_ours(&out);
+        }
+        if let Some(dtype) = keywords.get_item("dtype")?.filter(|dtype| !dtype.is_none()) {
+            let descr = py.import("numpy")?.getattr("dtype")?.call1((dtype,))?;
+            // SAFETY: `np.dtype` makes descriptors; GIL held.
+            refused |= unsafe { holds_ours(descr.as_ptr().cast()) };
+        }
+    }
+    if refused {
+        return Err(PyTypeError::new_err(
+            "einsum has no loops for element types; use @, np.matmul or np.vecdot, or a sum of \
+             products",
+        ));
+    }
+    match NUMPY_EINSUM.get(py) {
+        Some(original) => original.bind(py).call(operands, keywords),
+        None => Err(PyTypeError::new_err("NumPy's c_einsum was not kept")),
+    }
+}
+
+/// Whether NumPy makes an array with elements of ours from an operand.
+fn makes_ours(operand: &Bound<'_, PyAny>) -> bool {
+    let py = operand.py();
+    if operand.is_none() || operand.is_instance_of::<PyString>() {
+        return false;
+    }
+    let array = py.import("numpy").and_then(|numpy| numpy.call_method1("asarray", (operand,)));
+    // What makes no array is for NumPy to refuse.
+    // SAFETY: an array, whose descriptor lives as long as it; GIL held.
+    array.is_ok_and(|array| unsafe { holds_ours((*array.as_ptr().cast::<PyArrayObject>()).descr) })
+}
+
+/// Wraps the setter of `ndarray.flat` below NumPy 2.5.2.
+fn install_flat(numpy: &NumpyApi) -> PyResult<()> {
     if numpy.version() >= NumpyVersion::new(2, 5, 2) || !NUMPY_SET_FLAT.load(Relaxed).is_null() {
         return Ok(());
     }

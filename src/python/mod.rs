@@ -49,7 +49,7 @@ mod _runtime {
 fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    dtype::guards::install(numpy_abi::import(py)?)?;
+    dtype::guards::install(py, numpy_abi::import(py)?)?;
     let _ = errors::VACANT_ERROR.set(py, py.get_type::<VacantError>().into_any().unbind());
     let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());
     handler::install(py, module)?;

@@ -115,3 +115,40 @@ def test_a_subarray_dtype_is_refused_or_becomes_a_dimension():
     structure["pair"][1] = [6, 7]
     assert plain(structure["pair"]) == [0, 0, 6, 7]
     assert plain(structure.copy()["pair"]) == [0, 0, 6, 7]
+
+
+EINSUMS = ["i->", "i,i", "i,i->i", "ij->i", "ii", "ij,jk->ik", "ij,jk,kl->il"]
+
+
+@pytest.mark.parametrize("subscripts", EINSUMS)
+@pytest.mark.parametrize("optimize", [False, True])
+def test_einsum_refuses_elements_instead_of_calling_what_is_no_loop(subscripts, optimize):
+    operands = [
+        np.full((2,) * len(axes), 2**80, dtype=denizen.Integer)
+        for axes in subscripts.split("->")[0].split(",")
+    ]
+    if optimize and len(operands) > 1:
+        pytest.skip("NumPy may take matmul then")
+    with pytest.raises(TypeError, match="einsum"):
+        np.einsum(subscripts, *operands, optimize=optimize)
+
+
+def test_einsum_refuses_elements_in_every_disguise():
+    numbers = np.arange(4).reshape(2, 2)
+    with pytest.raises(TypeError, match="einsum"):
+        np.einsum("ij->i", numbers, dtype=denizen.Integer)
+    with pytest.raises(TypeError, match="einsum"):
+        np.einsum("ij->i", numbers, out=np.zeros(2, dtype=denizen.Integer))
+    with pytest.raises(TypeError, match="einsum"):
+        np.einsum("i,i", [denizen.Integer(1)], [denizen.Integer(2)])
+
+
+def test_einsum_of_other_dtypes_is_numpys():
+    numbers = np.arange(4.0).reshape(2, 2)
+    assert np.einsum("ij,jk->ik", numbers, numbers).tolist() == (numbers @ numbers).tolist()
+    assert np.einsum(numbers, [0, 1], [1, 0]).tolist() == numbers.T.tolist()
+    assert np.einsum("ii", numbers, dtype=complex) == 3
+    out = np.zeros(2)
+    assert np.einsum("ij->i", numbers, out=out) is out
+    with pytest.raises(ValueError):
+        np.einsum("ij->i", np.arange(3))
