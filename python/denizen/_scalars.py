@@ -7,6 +7,7 @@ would be an object array), so arithmetic of `Rational` scalars gives `Rational`.
 """
 
 import functools
+import numbers
 import operator
 from collections.abc import Callable
 from decimal import Decimal
@@ -149,6 +150,19 @@ def _closed(name: str) -> Callable[..., Any]:
 _CLOSED = "pos neg abs round add radd sub rsub mul rmul truediv rtruediv mod rmod pow rpow"
 for _name in _CLOSED.split():
     setattr(Rational, f"__{_name}__", _closed(f"__{_name}__"))
+
+_rpow = Rational.__rpow__
+
+
+def _reflected_power(exponent: Rational, base: Any, modulus: None = None) -> Any:
+    """`base ** exponent`. `Fraction` asks the exponent again for a base that it makes a fraction,
+    and Python prefers the method of a subclass: without end."""
+    if isinstance(base, numbers.Rational):
+        return Rational(base.numerator, base.denominator) ** exponent
+    return _rpow(exponent, base)
+
+
+setattr(Rational, "__rpow__", _reflected_power)  # noqa: B010
 
 
 # What the conversions of the element types call.

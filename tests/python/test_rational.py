@@ -264,3 +264,13 @@ def test_truth_clip_and_mixed_operands() -> None:
     check(q[:2] ** np.array([2, -1], dtype=Integer), [Fraction(1, 4), Fraction(-1, 7)])
     assert (q * 0.5).dtype == np.float64
     assert q.mean() == Fraction(-13, 6)
+
+
+@pytest.mark.parametrize("base", [2, Fraction(1, 3), Rational(-2, 3), 2.0])
+@pytest.mark.parametrize("exponent", ["-2", "0", "3", "1/2"])
+def test_scalars_are_exponents_as_fractions_are(base, exponent):
+    plain = Fraction(base) if isinstance(base, Rational) else base
+    assert base ** Rational(exponent) == plain ** Fraction(exponent)
+    if not isinstance(base, float):
+        powers = np.array([plain], dtype=object) ** np.array([exponent], dtype=Rational)
+        assert powers[0] == plain ** Fraction(exponent)
