@@ -1,6 +1,7 @@
 """What all tests share: every object that a test makes is gone when it ends."""
 
 import gc
+import sys
 
 import pytest
 
@@ -9,10 +10,31 @@ import denizen
 PASSED = pytest.StashKey[bool]()
 
 
+#: What clients count themselves: live objects.
+OWN_COUNTERS = {
+    "denizen_example": {"live_duals": lambda client: client.live_duals()},
+    "denizen_raw": {
+        "bombs": lambda client: client.bombs()[2],
+        "units": lambda client: client.units(),
+    },
+    "denizen_sorting": {"live": lambda client: client.live()},
+}
+
+
 def live_objects():
-    """Live objects a type, after the garbage is collected."""
+    """Live objects a type, and by the clients' own counters, after the garbage is collected."""
     gc.collect()
-    return {name: counters["live"] for name, counters in denizen.stats().items()}
+    live = {name: counters["live"] for name, counters in denizen.stats().items()}
+    for module, counters in OWN_COUNTERS.items():
+        if client := sys.modules.get(module):
+            live |= {f"{module}.{name}()": count(client) for name, count in counters.items()}
+    return live
+
+
+def pytest_collection_finish():
+    """What exists before the first test stays: collections need not look at it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

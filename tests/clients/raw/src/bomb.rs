@@ -3,20 +3,38 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Add;
+use std::panic::resume_unwind;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
 static CONSTRUCTED: AtomicU64 = AtomicU64::new(0);
 static DESTROYED: AtomicU64 = AtomicU64::new(0);
 
+const DEFAULT: usize = 0;
+const CLONE: usize = 1;
+const ASSIGN: usize = 2;
+const ADD: usize = 3;
+const COMPARE: usize = 4;
+const EQUAL: usize = 5;
+const DROP: usize = 6;
+const PARSE: usize = 7;
+const DISPLAY: usize = 8;
+const CAST: usize = 9;
+
 /// Operations that can panic, and how many go well before.
-static FUSES: [(&str, AtomicI64); 5] = [
-    ("default", AtomicI64::new(-1)),
-    ("clone", AtomicI64::new(-1)),
-    ("add", AtomicI64::new(-1)),
-    ("compare", AtomicI64::new(-1)),
-    ("drop", AtomicI64::new(-1)),
+static FUSES: [(&str, AtomicI64); 10] = [
+    ("default", AtomicI64::new(UNARMED)),
+    ("clone", AtomicI64::new(UNARMED)),
+    ("assign", AtomicI64::new(UNARMED)),
+    ("add", AtomicI64::new(UNARMED)),
+    ("compare", AtomicI64::new(UNARMED)),
+    ("equal", AtomicI64::new(UNARMED)),
+    ("drop", AtomicI64::new(UNARMED)),
+    ("parse", AtomicI64::new(UNARMED)),
+    ("display", AtomicI64::new(UNARMED)),
+    ("cast", AtomicI64::new(UNARMED)),
 ];
+const UNARMED: i64 = -1;
 
 /// Constructed, destroyed, live.
 pub fn counters() -> (u64, u64, i64) {
@@ -24,89 +42,114 @@ pub fn counters() -> (u64, u64, i64) {
     (constructed, destroyed, constructed as i64 - destroyed as i64)
 }
 
-/// Sets the fuse of an operation.
-pub fn set_fuse(operation: &str, after: i64) -> Result<(), String> {
+/// Sets the fuse of an operation. Returns what was left of the last one: negative if it blew or
+/// was not set.
+pub fn set_fuse(operation: &str, after: i64) -> Result<i64, String> {
     let (_, fuse) = FUSES
         .iter()
         .find(|(name, _)| *name == operation)
         .ok_or_else(|| format!("no operation {operation:?}"))?;
-    fuse.store(after, SeqCst);
-    Ok(())
+    Ok(fuse.swap(after, SeqCst))
 }
 
 fn burn(operation: usize) {
     let (name, fuse) = &FUSES[operation];
     if fuse.load(Relaxed) >= 0 && fuse.fetch_sub(1, SeqCst) == 0 {
-        panic!("the fuse of {name} blew");
+        // A panic without the panic hook: thousands of them print nothing.
+        resume_unwind(Box::new(format!("the fuse of {name} blew")));
     }
 }
 
-/// Owns heap memory, so that a value destroyed twice or never is seen by tools as well.
-pub struct Bomb(Box<i64>);
+/// Owns heap memory, so that a value destroyed twice or never is seen by tools as well. Each
+/// `KIND` is an element type of its own, with a storage of its own.
+pub struct Bomb<const KIND: u8>(Box<i64>);
 
-impl Bomb {
+impl<const KIND: u8> Bomb<KIND> {
     fn new(value: i64) -> Self {
         CONSTRUCTED.fetch_add(1, SeqCst);
         Bomb(Box::new(value))
     }
+
+    /// From a number.
+    pub fn from_number(value: i64) -> Self {
+        burn(CAST);
+        Bomb::new(value)
+    }
+
+    /// The number.
+    pub fn number(&self) -> i64 {
+        burn(CAST);
+        *self.0
+    }
 }
 
-impl Default for Bomb {
+impl<const KIND: u8> Default for Bomb<KIND> {
     fn default() -> Self {
-        burn(0);
+        burn(DEFAULT);
         Bomb::new(0)
     }
 }
 
-impl Clone for Bomb {
+impl<const KIND: u8> Clone for Bomb<KIND> {
     fn clone(&self) -> Self {
-        burn(1);
+        burn(CLONE);
         Bomb::new(*self.0)
     }
-}
 
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        DESTROYED.fetch_add(1, SeqCst);
-        burn(4);
+    fn clone_from(&mut self, source: &Self) {
+        burn(ASSIGN);
+        *self.0 = *source.0;
     }
 }
 
-impl Add for &Bomb {
-    type Output = Bomb;
-    fn add(self, other: &Bomb) -> Bomb {
-        burn(2);
+impl<const KIND: u8> Drop for Bomb<KIND> {
+    fn drop(&mut self) {
+        DESTROYED.fetch_add(1, SeqCst);
+        // A panic that meets another one would end the process.
+        if !std::thread::panicking() {
+            burn(DROP);
+        }
+    }
+}
+
+impl<const KIND: u8> Add for &Bomb<KIND> {
+    type Output = Bomb<KIND>;
+    fn add(self, other: Self) -> Bomb<KIND> {
+        burn(ADD);
         Bomb::new(*self.0 + *other.0)
     }
 }
 
-impl PartialEq for Bomb {
+impl<const KIND: u8> PartialEq for Bomb<KIND> {
     fn eq(&self, other: &Self) -> bool {
+        burn(EQUAL);
         self.0 == other.0
     }
 }
-impl Eq for Bomb {}
-impl PartialOrd for Bomb {
+impl<const KIND: u8> Eq for Bomb<KIND> {}
+impl<const KIND: u8> PartialOrd for Bomb<KIND> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Bomb {
+impl<const KIND: u8> Ord for Bomb<KIND> {
     fn cmp(&self, other: &Self) -> Ordering {
-        burn(3);
+        burn(COMPARE);
         self.0.cmp(&other.0)
     }
 }
 
-impl fmt::Display for Bomb {
+impl<const KIND: u8> fmt::Display for Bomb<KIND> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        burn(DISPLAY);
         write!(f, "{}", self.0)
     }
 }
 
-impl FromStr for Bomb {
+impl<const KIND: u8> FromStr for Bomb<KIND> {
     type Err = std::num::ParseIntError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        burn(PARSE);
         text.parse().map(Bomb::new)
     }
 }

@@ -6,10 +6,11 @@ mod types;
 
 use bomb::Bomb;
 use denizen::abi::PyObject;
+use denizen::client::{ElementBuilder, StorageChoice};
 use denizen::client::{adopt_raw, read_raw, take_raw};
-use denizen::{Raised, element, element_under_gil};
+use denizen::{Casting, Raised, element, element_under_gil};
 use pyo3::prelude::*;
-use types::{Pinned, Shared, Ticket};
+use types::{Aligned, Pinned, Shared, Ticket, Unit};
 
 /// The package that exports the types.
 const NAME: &str = "denizen_raw";
@@ -32,14 +33,29 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let shared = shared.binary("add", |x: &Shared, y: &Shared| x.joined(y));
         raised(py, shared.module(NAME).add_to_raw(raw))?;
 
-        let bomb = element::<Bomb>("Bomb").clone().default().text().ordering().add();
-        raised(py, bomb.thread_safe().module(NAME).add_to_raw(raw))?;
+        raised(py, loaded(element::<Bomb<0>>("Bomb")).add_to_raw(raw))?;
+        raised(py, loaded(element::<Bomb<1>>("BoxedBomb").boxed()).add_to_raw(raw))?;
+        // SAFETY: a Box is never null, and there is nothing beside it.
+        let inline = element::<Bomb<2>>("InlineBomb").zero_is_vacant();
+        raised(py, loaded(inline).add_to_raw(raw))?;
+
+        let unit = element::<Unit>("Unit").clone().default().ordering().text();
+        raised(py, unit.thread_safe().module(NAME).add_to_raw(raw))?;
+
+        let aligned = element::<Aligned>("Aligned").clone().default().partial_ordering().text();
+        let aligned = aligned
+            .binary("add", |x: &Aligned, y: &Aligned| Aligned::new(x.number() + y.number()))
+            .cast_from(Casting::Safe, |x: i64| Aligned::new(x))
+            .cast_to::<i64, _>(Casting::SameKind, |x: &Aligned| x.number());
+        raised(py, aligned.thread_safe().module(NAME).add_to_raw(raw))?;
 
         raised(py, old::register(raw))?;
     }
     for function in [
         wrap_pyfunction!(bombs, module)?,
         wrap_pyfunction!(set_fuse, module)?,
+        wrap_pyfunction!(units, module)?,
+        wrap_pyfunction!(astray, module)?,
         wrap_pyfunction!(take_tickets, module)?,
         wrap_pyfunction!(adopt_bombs, module)?,
         wrap_pyfunction!(pinned_stay, module)?,
@@ -49,6 +65,18 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(function)?;
     }
     Ok(())
+}
+
+/// All that a bomb can do, whatever its storage.
+fn loaded<const KIND: u8, S: StorageChoice<Bomb<KIND>>>(
+    builder: ElementBuilder<Bomb<KIND>, S>,
+) -> ElementBuilder<Bomb<KIND>, S::Decided> {
+    let builder = builder.clone().default().text().ordering().add().default_is_zero();
+    builder
+        .cast_from(Casting::Safe, |x: i64| Bomb::from_number(x))
+        .cast_to::<i64, _>(Casting::SameKind, |x: &Bomb<KIND>| x.number())
+        .thread_safe()
+        .module(NAME)
 }
 
 /// The exception that is set, in the words of this pyo3.
@@ -72,9 +100,22 @@ fn bombs() -> (u64, u64, i64) {
     bomb::counters()
 }
 
-/// The `after`-th next operation of this name panics; a negative number disarms it.
+/// Units that are alive.
 #[pyfunction]
-fn set_fuse(operation: &str, after: i64) -> PyResult<()> {
+fn units() -> i64 {
+    types::units()
+}
+
+/// How often an over-aligned object was found at an address that does not suit it.
+#[pyfunction]
+fn astray() -> i64 {
+    types::astray()
+}
+
+/// The `after`-th next operation of this name panics; a negative number disarms it. Returns what
+/// was left of the last fuse: negative if it blew or was not set.
+#[pyfunction]
+fn set_fuse(operation: &str, after: i64) -> PyResult<i64> {
     bomb::set_fuse(operation, after).map_err(pyo3::exceptions::PyValueError::new_err)
 }
 
@@ -91,7 +132,7 @@ fn take_tickets(py: Python<'_>, numbers: Vec<u64>) -> PyResult<Py<PyAny>> {
 #[pyfunction]
 fn adopt_bombs(py: Python<'_>) -> PyResult<Py<PyAny>> {
     // SAFETY: the GIL is held, and the pointer is a new reference.
-    unsafe { owned(py, adopt_raw(vec![Bomb::default()], &[1])) }
+    unsafe { owned(py, adopt_raw(vec![Bomb::<0>::default()], &[1])) }
 }
 
 /// Whether each object is where it was built.
