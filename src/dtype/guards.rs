@@ -4,6 +4,7 @@
 //! | what | from a user | until | guard |
 //! |---|---|---|---|
 //! | `array_flat_set` copies the first 8 bytes of each element raw (numpy#32151, #32221) | `a.flat = x` | 2.5.2 | [`install`]: the setter is wrapped for arrays that hold our elements |
+//! | a slice of a flat iterator is copied with `copyswap`, which cannot report a failure: the exception stays behind a result | `a.flat[1:3]` | 2.5.2 | [`install`]: the iterator's subscript is wrapped |
 //! | `copyswap` called though it is NULL (numpy#30795, #32151) | `np.place`, `a.byteswap()`, a void scalar assigned | 2.5.2 | `arrfuncs` fills the slots |
 //! | sort calls a method without naming it | `a.sort()` | 2.5.0 | `sort` brings its own `get_loop` |
 //! | `nonzero` called though it is NULL | `np.count_nonzero(a)` | open | `arrfuncs` fills the slot |
@@ -17,14 +18,14 @@
 //! objects. The same goes for our dtype in structured dtypes and subarrays, which are right by the
 //! cells, without a header.
 
-use super::DType;
+use super::{DType, errors};
 use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArray_Descr, PyArrayObject, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
     ffi,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyDict, PyString, PyTuple},
+    types::{PyDict, PyString, PyTuple, PyType},
 };
 use std::{
     ffi::{CStr, c_int, c_void},
@@ -35,6 +36,9 @@ use std::{
 /// NumPy's own setter of `ndarray.flat`, once it is wrapped.
 static NUMPY_SET_FLAT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 
+/// NumPy's own subscript of the flat iterator, once it is wrapped.
+static NUMPY_FLAT_SUBSCRIPT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+
 /// NumPy's own `c_einsum`, once another stands in its place.
 static NUMPY_EINSUM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
@@ -44,6 +48,9 @@ static NUMPY_EINSUM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// `ImportError` where a NumPy in need of a guard is not made as expected: it must not be used.
 pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     install_einsum(py)?;
+    if numpy.version() < NumpyVersion::new(2, 5, 2) {
+        install_flat_subscript(py, numpy)?;
+    }
     install_flat(numpy)
 }
 
@@ -126,6 +133,48 @@ fn install_flat(numpy: &NumpyApi) -> PyResult<()> {
          found. NumPy 2.5.2 and later need no guard: pip install 'numpy>=2.5.2'.",
         numpy.version()
     )))
+}
+
+/// Puts [`flat_subscript`] in front of NumPy's own.
+fn install_flat_subscript(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
+    if !NUMPY_FLAT_SUBSCRIPT.load(Relaxed).is_null() {
+        return Ok(());
+    }
+    let class = py.import("numpy")?.getattr("flatiter")?.cast_into::<PyType>()?;
+    // SAFETY: a type object, static in these versions, and its mapping methods with it; GIL held.
+    unsafe {
+        let mapping = (*class.as_type_ptr()).tp_as_mapping;
+        if !mapping.is_null()
+            && let Some(original) = (*mapping).mp_subscript
+        {
+            NUMPY_FLAT_SUBSCRIPT.store(original as *mut c_void, Relaxed);
+            (*mapping).mp_subscript = Some(flat_subscript);
+            return Ok(());
+        }
+    }
+    Err(PyImportError::new_err(format!(
+        "NumPy {} hides failures in `array.flat[1:3]`, and the subscript to guard was not found. \
+         NumPy 2.5.2 and later need no guard: pip install 'numpy>=2.5.2'.",
+        numpy.version()
+    )))
+}
+
+/// The subscript of the flat iterator: a result that came with an exception is given up.
+unsafe extern "C" fn flat_subscript(
+    iterator: *mut ffi::PyObject,
+    index: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python's convention for the slot, which the original keeps as well; GIL held.
+    unsafe {
+        let original: ffi::binaryfunc = std::mem::transmute(NUMPY_FLAT_SUBSCRIPT.load(Relaxed));
+        let result = original(iterator, index);
+        if !result.is_null() && !ffi::PyErr_Occurred().is_null() {
+            // What ends with the result must not see the exception.
+            errors::keeping_exception(|| ffi::Py_DECREF(result));
+            return ptr::null_mut();
+        }
+        result
+    }
 }
 
 /// The setter of `ndarray.flat`: for arrays with elements of ours the assignment goes through the
