@@ -128,12 +128,9 @@ pub(super) static LARGE: Lock<Released> =
 
 impl Released {
     /// The block that wastes least, and at most a quarter of its size.
-    fn take(&mut self, size: usize, must_be_zero: bool) -> Option<Cached> {
-        let fits = |cached: &Cached| {
-            cached.size >= size
-                && cached.size - size <= (size / 4).max(SLAB - 1)
-                && (cached.zero || !must_be_zero)
-        };
+    fn take(&mut self, size: usize) -> Option<Cached> {
+        let fits =
+            |cached: &Cached| cached.size >= size && cached.size - size <= (size / 4).max(SLAB - 1);
         let entries = self.cached[..self.len].iter().enumerate();
         let (index, _) = entries
             .filter_map(|(index, entry)| entry.filter(fits).map(|cached| (index, cached.size)))
@@ -181,12 +178,12 @@ fn footprint(size: usize) -> (usize, usize) {
 }
 
 /// A block of at least `size` bytes; whether they are zero.
-pub(super) fn allocate(size: usize, must_be_zero: bool) -> Option<(NonNull<u8>, usize, bool)> {
+pub(super) fn allocate(size: usize) -> Option<(NonNull<u8>, usize, bool)> {
     fork::arm();
     let (size, align) = footprint(size);
     let (cached, record) = {
         let mut released = LARGE.lock();
-        match released.take(size, must_be_zero) {
+        match released.take(size) {
             Some(cached) => (Some(cached), None),
             None => (None, released.take_record()),
         }

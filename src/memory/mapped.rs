@@ -16,16 +16,13 @@ pub(super) use super::{large::trim, metadata::allocate as for_ever};
 
 #[inline]
 pub(super) fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {
-    obtain(size, align, false)
+    obtain(size, align)
 }
-
-/// Up to this size a kept block is cleared, which costs less than the page faults of a fresh
-/// one. Beyond it a fresh one may never be touched as a whole.
-const CLEARED_MAX: usize = 4 << 20;
 
 #[inline]
 pub(super) fn allocate_zeroed(size: usize, align: usize) -> Result<Block, AllocError> {
-    let block = obtain(size, align, size > CLEARED_MAX)?;
+    let block = obtain(size, align)?;
+    // A kept block is cleared, which costs less than the page faults of a fresh one.
     if !block.zeroed {
         // SAFETY: the block is ours and has this size.
         unsafe { block.start.write_bytes(0, block.size) };
@@ -33,9 +30,9 @@ pub(super) fn allocate_zeroed(size: usize, align: usize) -> Result<Block, AllocE
     Ok(Block { zeroed: true, ..block })
 }
 
-/// A block; a large one is zero if it must be.
+/// A block, and whether it is known to be zero.
 #[inline]
-fn obtain(size: usize, align: usize, must_be_zero: bool) -> Result<Block, AllocError> {
+fn obtain(size: usize, align: usize) -> Result<Block, AllocError> {
     let error = AllocError { size, align };
     if let Some(class) = class_for(size, align) {
         let (start, zeroed) = match small::allocate(class) {
@@ -47,7 +44,7 @@ fn obtain(size: usize, align: usize, must_be_zero: bool) -> Result<Block, AllocE
         };
         Ok(Block { start, size: class_size(class), zeroed })
     } else {
-        let (start, size, zeroed) = large::allocate(size, must_be_zero).ok_or(error)?;
+        let (start, size, zeroed) = large::allocate(size).ok_or(error)?;
         Ok(Block { start, size, zeroed })
     }
 }
@@ -133,7 +130,7 @@ pub(super) unsafe fn remap(
         }
     };
     // Small blocks, and pages that would not move: their bytes do.
-    let new = obtain(new_size, align, false)?;
+    let new = obtain(new_size, align)?;
     let kept = old_size.min(new.size);
     // SAFETY: both blocks have `kept` bytes, and they are distinct live blocks.
     unsafe { new.start.copy_from_nonoverlapping(start, kept) };

@@ -127,8 +127,8 @@ pub fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {
     backend::allocate(size.max(1), align)
 }
 
-/// As [`allocate`], but all bytes are zero. Large blocks come from the system that way and cost no
-/// pass over their bytes: the better choice where few of them will be written soon.
+/// As [`allocate`], but all bytes are zero. A block that was used before is cleared; one that comes
+/// from the system (always so from 32 MiB on) costs no pass over its bytes.
 ///
 /// # Errors
 /// As [`allocate`].
