@@ -4,12 +4,12 @@
 use crate::{
     abi,
     erased::{CellsMut, ElementType, Failure},
-    lock::{self, LockError, Request, SegmentLock},
+    lock::{LockError, Request, Requests, SegmentLock},
     owner_map,
     segment::{self, Ledger, Segment},
 };
 use pyo3::ffi;
-use std::{ops::Range, sync::OnceLock};
+use std::ops::Range;
 
 /// Most cells between two looks at the ledger: one block's cells stay in the cache.
 pub const BLOCK: usize = segment::RUN;
@@ -97,30 +97,36 @@ pub fn with_operands<const N: usize>(
     operands: [Operand; N],
     body: impl FnOnce([Option<Segment>; N]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let segments = operands.map(|operand| {
-        let (_, run) = operand.filter(|(_, run)| run.count > 0)?;
-        // SAFETY: `run-alive`.
-        unsafe { segment_of(run.data) }
-    });
     // The GIL serves types whose loops hold it.
     let locking = operands.iter().flatten().all(|(element, _)| element.is_thread_safe());
-    let mut count = 0;
-    let mut requests: [Request<'_>; N] =
-        std::array::from_fn(|_| Request::new(idle_lock(), 0..0, false));
+    // Loops over references: copies of the operands would be written in parts and read at once,
+    // for which a processor waits longer than for the rest of this function.
+    let mut segments = [None; N];
+    for (operand, segment) in operands.iter().zip(&mut segments) {
+        if let Some((_, run)) = operand
+            && run.count > 0
+        {
+            // SAFETY: `run-alive`.
+            *segment = unsafe { segment_of(run.data) };
+        }
+    }
+    let mut requests = Requests::<N>::new();
     for (operand, segment) in operands.iter().zip(&segments) {
-        let Some((element, run)) = operand.filter(|(_, run)| run.count > 0) else { continue };
+        let Some((element, run)) = operand else { continue };
+        if run.count == 0 {
+            continue;
+        }
         // SAFETY: `run-alive`.
         let Some(place) = (unsafe { place_of(segment.as_ref(), run.data) }) else { continue };
         let bytes = run.bytes_from(place.base, element.size());
         if locking {
-            requests[count] = Request::new(place.lock, bytes, run.write);
-            count += 1;
+            requests.push(Request::new(place.lock, bytes, run.write));
         } else if place.lock.is_contested() {
             // What client code was lent is not ours to touch.
             drop(place.lock.try_borrow(bytes, run.write).map_err(refused)?);
         }
     }
-    let guard = lock::acquire_all(&mut requests[..count]).map_err(refused)?;
+    let guard = requests.acquire().map_err(refused)?;
     let outcome = body(segments);
     drop(guard);
     outcome
@@ -160,11 +166,10 @@ pub fn without_gil<R>(count: usize, work: impl FnOnce() -> R) -> R {
     /// From as many elements on NumPy itself lets the GIL go.
     const WORTHWHILE: usize = 500;
     // SAFETY: callable in any thread.
-    if count < WORTHWHILE || unsafe { ffi::PyGILState_Check() } == 0 {
-        return work();
-    }
+    let pays = count >= WORTHWHILE && unsafe { ffi::PyGILState_Check() } != 0;
     // SAFETY: this thread holds the GIL, and takes it again below, however `work` ends.
-    let _taken_again = TakenAgain(unsafe { ffi::PyEval_SaveThread() });
+    let _taken_again = pays.then(|| TakenAgain(unsafe { ffi::PyEval_SaveThread() }));
+    // The only call, so that it can be inlined.
     work()
 }
 
@@ -192,10 +197,7 @@ pub unsafe fn with_ledger<R>(
 ) -> R {
     // SAFETY: the caller's promise.
     let cells = unsafe { cells_of(run) };
-    let ledger = Ledger::open(element, segment, &cells);
-    let result = work();
-    ledger.close(cells.as_cells());
-    result
+    Ledger::around(element, segment, &cells, work)
 }
 
 /// The cells that a run writes: a reduction writes one cell again and again.
@@ -217,10 +219,4 @@ fn refused(error: LockError) -> Failure {
         LockError::Reentrant | LockError::TooMany => abi::ERROR_RUNTIME,
     };
     Failure::new(kind, error.to_string())
-}
-
-/// A lock that nobody asks for, to fill arrays of requests.
-fn idle_lock() -> &'static SegmentLock {
-    static IDLE: OnceLock<SegmentLock> = OnceLock::new();
-    IDLE.get_or_init(SegmentLock::new)
 }

@@ -119,7 +119,7 @@ pub unsafe fn to_python(
     if object.is_null() {
         // SAFETY: GIL held.
         let raised = !unsafe { ffi::PyErr_Occurred() }.is_null();
-        return Err(Failure { raised, ..Failure::new(report.kind, report.text()) });
+        return Err(Failure::new(report.kind, report.text()).with_raised(raised));
     }
     Ok(object.cast())
 }
@@ -200,7 +200,7 @@ fn refused(element: &ElementType, object: *mut ffi::PyObject) -> Failure {
 /// The failure whose exception is set already.
 #[cold]
 pub(super) fn already_raised() -> Failure {
-    Failure { raised: true, ..Failure::new(abi::ERROR_RUNTIME, "a Python exception is set") }
+    Failure::new(abi::ERROR_RUNTIME, "a Python exception is set").with_raised(true)
 }
 
 /// An object on its way between Python and an array: counted while it exists, destroyed if it

@@ -329,9 +329,9 @@ fn as_integer(number: &Number, wide: Wide, bits: u64) -> Result<i128, Failure> {
         Wide::U64 => Ok(bits.into()),
         Wide::F64 => {
             let value = f64::from_bits(bits);
-            integral(value).map_err(|failure| Failure {
-                message: format!("{value} has no exact {}", number.name),
-                ..failure
+            integral(value).map_err(|mut failure| {
+                failure.message = format!("{value} has no exact {}", number.name);
+                failure
             })
         }
     }

@@ -154,7 +154,7 @@ pub(super) unsafe fn from_text(
                 Failure::check(status, &report)
             })
         };
-        result.map_err(|failure| Failure { done: index, ..failure })?;
+        result.map_err(|failure| failure.at(index))?;
     }
     Ok(())
 }
@@ -192,7 +192,7 @@ pub(super) unsafe fn to_text(
                 form.write(value, text)
             })
         };
-        result.map_err(|failure| Failure { done: index, ..failure })?;
+        result.map_err(|failure| failure.at(index))?;
     }
     Ok(())
 }

@@ -131,11 +131,8 @@ unsafe extern "C" fn move_loop(
 
 /// Runs the work of a cast without the GIL, where the type allows it.
 fn freely<R>(element: &ElementType, count: usize, work: impl FnOnce() -> R) -> R {
-    if element.is_thread_safe() && !element.destroy_needs_gil() {
-        access::without_gil(count, work)
-    } else {
-        work()
-    }
+    let may = element.is_thread_safe() && !element.destroy_needs_gil();
+    access::without_gil(if may { count } else { 0 }, work)
 }
 
 /// What a loop returns to NumPy. No lock is held.
@@ -156,6 +153,7 @@ pub(super) fn finish(outcome: Result<(), Failure>) -> c_int {
 ///
 /// # Safety
 /// Both runs are cells of `element` under rule 1, aligned or not, of the same length.
+#[inline]
 pub unsafe fn copy_cells(element: &'static ElementType, to: Run, from: Run) -> Result<(), Failure> {
     access::with_segments(element, [to, from], |[segment, _]| {
         blocks(to, from, |to, from| {

@@ -1,10 +1,18 @@
 //! Why an operation on elements failed.
 
 use crate::abi::{self, ErrorKind, Report, Status};
+use std::ops::{Deref, DerefMut};
 
 /// A failed batch operation: what happened, and how many elements were done before it.
+///
+/// One word: a call that copies one element hands its outcome through half a dozen functions, and
+/// nearly always the outcome is that nothing failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct Failure(Box<Details>);
+
+/// What a [`Failure`] says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Details {
     /// Which Python exception this becomes.
     pub kind: ErrorKind,
     /// What happened.
@@ -18,7 +26,19 @@ pub struct Failure {
 impl Failure {
     /// A failure before the first element.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Failure { kind, message: message.into(), done: 0, raised: false }
+        Failure(Box::new(Details { kind, message: message.into(), done: 0, raised: false }))
+    }
+
+    /// The same failure, with or without a Python exception set.
+    pub fn with_raised(mut self, raised: bool) -> Self {
+        self.raised = raised;
+        self
+    }
+
+    /// The same failure, at element `done` of the batch.
+    pub fn at(mut self, done: usize) -> Self {
+        self.done = done;
+        self
     }
 
     /// The same failure, `count` elements later in the batch.
@@ -38,12 +58,21 @@ impl Failure {
 
     #[cold]
     fn from_report(status: Status, report: &Report) -> Failure {
-        Failure {
-            kind: report.kind,
-            message: report.text(),
-            done: report.done,
-            raised: status == abi::RAISED,
-        }
+        Failure::new(report.kind, report.text()).at(report.done).with_raised(status == abi::RAISED)
+    }
+}
+
+impl Deref for Failure {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
+    }
+}
+
+impl DerefMut for Failure {
+    fn deref_mut(&mut self) -> &mut Details {
+        &mut self.0
     }
 }
 

@@ -15,6 +15,6 @@ mod vacancy;
 pub use cells::{Cells, CellsMut};
 pub use counters::{Counters, Tally};
 pub use element::{ElementType, InvalidElement, SpareCell, read_prefixed};
-pub use failure::Failure;
+pub use failure::{Details, Failure};
 pub use registry::{Registry, RegistryError};
 pub use vacancy::{CELLS_PER_MASK, Vacancy};

@@ -57,5 +57,5 @@ mod tests;
 pub use borrow::{Borrow, RawBorrow};
 pub use error::LockError;
 pub use parking::{WaitHook, set_wait_hook};
-pub use request::{Guard, Request, acquire_all, try_acquire_all};
+pub use request::{Guard, Request, Requests, acquire_all, try_acquire_all};
 pub use segment_lock::SegmentLock;

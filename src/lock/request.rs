@@ -7,7 +7,7 @@ use super::{
     segment_lock::{Hold, Patience, SegmentLock},
     span::Span,
 };
-use std::ops::Range;
+use std::{mem::MaybeUninit, ops::Range};
 
 /// Cells of one segment that an operation reads or writes.
 pub struct Request<'a> {
@@ -42,7 +42,7 @@ impl<'a> Request<'a> {
         other.span.end = other.span.start;
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, held: &Held, generation: u32, patience: Patience) -> Result<(), LockError> {
         if self.is_empty() {
             return Ok(());
@@ -50,6 +50,48 @@ impl<'a> Request<'a> {
         self.lock.acquire(&self.span, &mut self.hold, generation, patience)?;
         held.push(self.lock.address());
         Ok(())
+    }
+}
+
+/// Room for `N` requests: a loop collects those of its operands here, without writing more than
+/// it asks for.
+pub struct Requests<'a, const N: usize> {
+    /// The first `count` are initialised.
+    requests: [MaybeUninit<Request<'a>>; N],
+    count: usize,
+}
+
+impl<'a, const N: usize> Requests<'a, N> {
+    /// None yet.
+    #[inline]
+    pub const fn new() -> Self {
+        Requests { requests: [const { MaybeUninit::uninit() }; N], count: 0 }
+    }
+
+    /// Adds a request.
+    ///
+    /// # Panics
+    /// There are `N` already.
+    #[inline]
+    pub fn push(&mut self, request: Request<'a>) {
+        self.requests[self.count].write(request);
+        self.count += 1;
+    }
+
+    /// Takes all locks as [`acquire_all`] does.
+    ///
+    /// # Errors
+    /// As for [`acquire_all`].
+    #[inline(always)]
+    pub fn acquire(&mut self) -> Result<Guard<'_, 'a>, LockError> {
+        // SAFETY: the first `count` requests are initialised.
+        acquire_all(unsafe { self.requests[..self.count].assume_init_mut() })
+    }
+}
+
+impl<const N: usize> Default for Requests<'_, N> {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -85,7 +127,8 @@ pub fn try_acquire_all<'r, 'a>(
     take_all(requests, Patience::Refuse)
 }
 
-#[inline]
+// Inlined, so that the guard is made where it stays.
+#[inline(always)]
 fn take_all<'r, 'a>(
     requests: &'r mut [Request<'a>],
     patience: Patience,
@@ -95,44 +138,49 @@ fn take_all<'r, 'a>(
     held.reserve(requests.len(), generation)?;
     // From here on the guard releases what was taken, should the rest fail.
     let guard = Guard { requests, held };
-    match &mut *guard.requests {
+    take_in_order(guard.requests, &held, generation, patience)?;
+    Ok(guard)
+}
+
+fn take_in_order(
+    requests: &mut [Request<'_>],
+    held: &Held,
+    generation: u32,
+    patience: Patience,
+) -> Result<(), LockError> {
+    match requests {
         [only] => {
             only.hold = Hold::NOWHERE;
-            only.take(&held, generation, patience)?;
+            only.take(held, generation, patience)?;
         }
         [one, other] => {
             one.hold = Hold::NOWHERE;
             other.hold = Hold::NOWHERE;
-            // Taken in order, without moving them.
-            if one.lock.address() < other.lock.address() {
-                one.take(&held, generation, patience)?;
-                other.take(&held, generation, patience)?;
-            } else {
-                if one.lock.address() == other.lock.address()
-                    && !one.is_empty()
-                    && !other.is_empty()
-                {
-                    other.absorb(one);
-                }
-                other.take(&held, generation, patience)?;
-                one.take(&held, generation, patience)?;
+            if one.lock.address() == other.lock.address() && !one.is_empty() && !other.is_empty() {
+                other.absorb(one);
             }
+            // Taken in order, without moving them.
+            let (first, second) =
+                if one.lock.address() < other.lock.address() { (one, other) } else { (other, one) };
+            first.take(held, generation, patience)?;
+            second.take(held, generation, patience)?;
         }
         many => {
             merge(many);
             for request in many {
-                request.take(&held, generation, patience)?;
+                request.take(held, generation, patience)?;
             }
         }
     }
-    Ok(guard)
+    Ok(())
 }
 
 impl Drop for Guard<'_, '_> {
     #[inline]
     fn drop(&mut self) {
         let generation = fork::generation();
-        for request in &mut *self.requests {
+        // The last one taken first, which is where the list of held locks is searched from.
+        for request in self.requests.iter().rev() {
             // Those of another generation were taken by the parent process, or not at all.
             if request.hold.generation == generation {
                 self.held.remove(request.lock.address());

@@ -34,6 +34,8 @@ struct Record {
     first: usize,
     /// Cells of the segment from one cell of the run to the next.
     step: isize,
+    /// Cells of the segment.
+    count: usize,
 }
 
 impl Record {
@@ -62,7 +64,12 @@ impl Record {
         let last = first.wrapping_add_signed(step * (cells.len() as isize - 1));
         let inside = first * size == offset && first < count && last < count;
         let untouched = segment.untouched();
-        inside.then_some(Record { segment, untouched, first, step })
+        inside.then_some(Record { segment, untouched, first, step, count })
+    }
+
+    #[inline]
+    fn bitmap(&self) -> InitBitmap<'_> {
+        self.segment.bitmap_of(self.count)
     }
 
     /// The bits of cells `start .. start + count` of the run.
@@ -75,7 +82,7 @@ impl Record {
     }
 
     /// Gives the bits of `changed` cells among 64 from `start` the values in `mask`.
-    #[inline]
+    #[inline(always)]
     fn put(self, bitmap: InitBitmap<'_>, start: usize, count: usize, mut changed: u64, mask: u64) {
         if self.step == 1 {
             return bitmap.put(self.first + start, count, mask);
@@ -91,6 +98,13 @@ impl Record {
     fn cell(self, index: usize) -> usize {
         self.first.wrapping_add_signed(self.step * index as isize)
     }
+}
+
+/// How many of the first `count` bits are set; the others are clear. Not every processor has an
+/// instruction for it, and of one cell the bit is the number.
+#[inline(always)]
+fn ones(mask: u64, count: usize) -> u64 {
+    if count == 1 { mask } else { u64::from(mask.count_ones()) }
 }
 
 /// Calls `visit` with the start and the length of each 64 cells of a run. Cells of stride 0 are one
@@ -117,27 +131,53 @@ impl<'e> Ledger<'e> {
         segment: Option<Segment>,
         cells: &CellsMut<'_>,
     ) -> Ledger<'e> {
+        let mut ledger = Ledger::new(element, segment, cells);
+        ledger.note_live(cells);
+        ledger
+    }
+
+    /// Runs `work`, which changes the cells, between [`Self::open`] and [`Self::close`]. The books
+    /// stay where they are made: to move them would cost more than all of a call for one cell.
+    ///
+    /// # Panics
+    /// The run is longer than [`RUN`].
+    #[inline(always)]
+    pub fn around<R>(
+        element: &'e ElementType,
+        segment: Option<Segment>,
+        cells: &CellsMut<'_>,
+        work: impl FnOnce() -> R,
+    ) -> R {
+        let mut ledger = Ledger::new(element, segment, cells);
+        ledger.note_live(cells);
+        let result = work();
+        ledger.close(cells.as_cells());
+        result
+    }
+
+    /// Books for a run; [`Self::note_live`] comes next, before they are used.
+    #[inline(always)]
+    fn new(element: &'e ElementType, segment: Option<Segment>, cells: &CellsMut<'_>) -> Ledger<'e> {
         debug_assert!(element.has_zero_promise());
         assert!(cells.len() <= RUN, "a ledger holds {RUN} cells at most");
         let record = segment.and_then(|segment| Record::find(element, segment, cells));
-        let mut ledger = Ledger {
-            element,
-            record,
-            around: if record.is_none() { segment } else { None },
-            reconciled: 0,
-            before: [const { MaybeUninit::uninit() }; RUN / CELLS_PER_MASK],
-        };
-        // One way out, and all that is long out of line: the books are then filled in where the
-        // caller keeps them, and a call for one cell pays for one cell.
+        let before = [const { MaybeUninit::uninit() }; RUN / CELLS_PER_MASK];
+        let around = if record.is_none() { segment } else { None };
+        Ledger { element, record, around, reconciled: 0, before }
+    }
+
+    /// Notes which of the cells that the books are for are live, and mends their bits.
+    #[inline(always)]
+    fn note_live(&mut self, cells: &CellsMut<'_>) {
+        // All that is long is out of line: a call for one cell pays for one cell.
         if cells.len() == 1 {
-            let untouched = record.is_some_and(|record| record.untouched);
+            let untouched = self.record.is_some_and(|record| record.untouched);
             // SAFETY: `cells-writable`: one whole cell.
-            let live = !untouched && unsafe { element.vacancy().is_live(cells.address(0)) };
-            ledger.note_before(0, 1, u64::from(live));
+            let live = !untouched && unsafe { self.element.vacancy().is_live(cells.address(0)) };
+            self.note_before(0, 1, u64::from(live));
         } else {
-            ledger.look_at_all(cells.as_cells());
+            self.look_at_all(cells.as_cells());
         }
-        ledger
     }
 
     #[inline(never)]
@@ -158,13 +198,18 @@ impl<'e> Ledger<'e> {
         if let Some(record) = self.record
             && !record.untouched
         {
-            let bitmap = record.segment.bitmap_for(self.element);
-            let wrong = record.get(bitmap, start, count) ^ live;
+            let wrong = record.get(record.bitmap(), start, count) ^ live;
             if wrong != 0 {
-                self.reconciled += u64::from(wrong.count_ones());
-                record.put(bitmap, start, count, wrong, live);
+                self.mend(record, (start, count), wrong, live);
             }
         }
+    }
+
+    /// Gives the bits of cells that were moved without us the values in `live`.
+    #[cold]
+    fn mend(&mut self, record: Record, (start, count): (usize, usize), wrong: u64, live: u64) {
+        self.reconciled += u64::from(wrong.count_ones());
+        record.put(record.bitmap(), start, count, wrong, live);
     }
 
     /// Closes the books over the same cells: enters what changed in bitmap and counters, and
@@ -225,12 +270,11 @@ impl<'e> Ledger<'e> {
         if changed == 0 {
             return;
         }
-        tally.constructed += u64::from((changed & live).count_ones());
-        tally.destroyed += u64::from((changed & before).count_ones());
+        tally.constructed += ones(changed & live, count);
+        tally.destroyed += ones(changed & before, count);
         if let Some(record) = self.record {
             record.segment.note_built();
-            let bitmap = record.segment.bitmap_for(self.element);
-            record.put(bitmap, start, count, changed, live);
+            record.put(record.bitmap(), start, count, changed, live);
         }
     }
 

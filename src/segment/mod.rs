@@ -306,7 +306,12 @@ impl Segment {
     /// The init bitmap of a segment that is hinted at or bound to `element`.
     #[inline]
     fn bitmap_for(&self, element: &ElementType) -> InitBitmap<'_> {
-        let bits = divide(self.byte_len(), element.size());
+        self.bitmap_of(divide(self.byte_len(), element.size()))
+    }
+
+    /// The init bitmap of a segment with so many cells of the type it is hinted at or bound to.
+    #[inline]
+    fn bitmap_of(&self, bits: usize) -> InitBitmap<'_> {
         // SAFETY: `segment-live`.
         let words = unsafe { Header::bitmap_words(self.0) }.cast();
         // SAFETY: `segment-live`; hint and `prepare` make the bitmap large enough for the type's
