@@ -166,8 +166,8 @@ lint-rust: $(STAMPS)/build-tools
 
 lint-python: $(STAMPS)/lint-tools $(STAMPS)/wheel
 	@echo "== lint: ruff, mypy, pyright"
-	$(BIN)/ruff check python tests/python
-	$(BIN)/ruff format --check python tests/python
+	$(BIN)/ruff check python tests/python benches
+	$(BIN)/ruff format --check python tests/python benches
 	$(BIN)/mypy --strict -p denizen
 	$(BIN)/python -m mypy.stubtest denizen._runtime
 	$(BIN)/mypy --strict tests/python/typed_user.py

@@ -1,6 +1,8 @@
 //! What it costs to find the block of an address, and to allocate and release one, beside malloc
 //! and free in the same run. `cargo bench --no-default-features --features core --bench owner_map`
 
+mod support;
+
 use std::{
     alloc::{self, Layout},
     hint::black_box,
@@ -12,6 +14,7 @@ use denizen::{
     owner_map::{self, Owner, Recent},
 };
 use divan::{Bencher, counter::ItemsCount};
+use support::{Blocks, Random};
 
 fn main() {
     divan::main();
@@ -22,50 +25,6 @@ const LIVE: [usize; 4] = [0, 1, 1_000, 100_000];
 
 /// Lookups an iteration: enough to hide the clock.
 const LOOKUPS: usize = 4096;
-
-/// Live blocks of mixed sizes (four in five small), released at the end.
-struct Blocks(Vec<(NonNull<u8>, usize)>);
-
-impl Blocks {
-    fn new(count: usize) -> Self {
-        let sizes = [128, 400, 1200, 9000, 40_000];
-        let block = |k: usize| {
-            let block = memory::allocate(sizes[k % sizes.len()], 64).expect("memory for the bench");
-            (block.start, block.size)
-        };
-        Self((0..count).map(block).collect())
-    }
-
-    /// Addresses inside blocks, in random order.
-    fn interior(&self) -> Vec<*const u8> {
-        let mut random = Random(1);
-        let mut one = || {
-            let (start, size) = self.0[random.next() % self.0.len()];
-            start.as_ptr().wrapping_add(random.next() % size).cast_const()
-        };
-        (0..LOOKUPS).map(|_| one()).collect()
-    }
-}
-
-impl Drop for Blocks {
-    fn drop(&mut self) {
-        // SAFETY: allocated by `new`, used no more.
-        self.0.iter().for_each(|&(start, _)| unsafe { memory::release(start) });
-    }
-}
-
-/// Steele and Vigna's SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) as usize
-    }
-}
 
 fn look_up(bencher: Bencher<'_, '_>, addresses: &[*const u8]) {
     bencher.counter(ItemsCount::new(addresses.len())).bench_local(|| {
@@ -89,13 +48,13 @@ fn look_up_chained(bencher: Bencher<'_, '_>, addresses: &[*const u8]) {
 #[divan::bench(args = &LIVE[1..])]
 fn hit(bencher: Bencher<'_, '_>, live: usize) {
     let blocks = Blocks::new(live);
-    look_up(bencher, &blocks.interior());
+    look_up(bencher, &blocks.interior(LOOKUPS));
 }
 
 #[divan::bench(args = &LIVE[1..])]
 fn hit_chained(bencher: Bencher<'_, '_>, live: usize) {
     let blocks = Blocks::new(live);
-    look_up_chained(bencher, &blocks.interior());
+    look_up_chained(bencher, &blocks.interior(LOOKUPS));
 }
 
 #[divan::bench(args = LIVE)]
@@ -134,7 +93,7 @@ fn hit_while_another_thread_allocates(bencher: Bencher<'_, '_>, live: usize) {
                 drop(Blocks::new(50));
             }
         });
-        look_up(bencher, &blocks.interior());
+        look_up(bencher, &blocks.interior(LOOKUPS));
         stop.store(true, Ordering::Relaxed);
     });
 }

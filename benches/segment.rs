@@ -2,123 +2,21 @@
 //! materialising and freeing a full one, the ledger of a loop call, allocate and free.
 //! `cargo bench --no-default-features --features core --bench segment`
 
+mod support;
+
 use denizen::{
-    abi::{self, ElementVTable, Report, Status},
     erased::{CellsMut, ElementType, rules},
     segment::{Ledger, RUN, Segment},
 };
 use divan::{Bencher, counter::ItemsCount};
 use std::{
     alloc::{self, Layout},
-    ffi::c_void,
     hint::black_box,
-    mem::MaybeUninit,
 };
+use support::{Heap, Owned, Word, element};
 
 fn main() {
     divan::main();
-}
-
-/// An object with heap data: one owning pointer.
-#[derive(Clone)]
-struct Heap(#[expect(dead_code, reason = "owned, never read")] Box<u64>);
-
-impl Default for Heap {
-    fn default() -> Self {
-        Heap(Box::new(7))
-    }
-}
-
-/// A small object without heap data whose destructor looks at it.
-#[derive(Clone)]
-struct Word(u64);
-
-impl Default for Word {
-    fn default() -> Self {
-        Word(black_box(7))
-    }
-}
-
-impl Drop for Word {
-    fn drop(&mut self) {
-        black_box(self.0);
-    }
-}
-
-unsafe extern "C" fn construct<T: Default>(
-    _context: *mut c_void,
-    cells: *mut u8,
-    stride: isize,
-    count: usize,
-    _report: *mut Report,
-) -> Status {
-    for index in 0..count {
-        // SAFETY: `abi::ConstructFn`; `Default` of the types here does not panic.
-        unsafe { cells.offset(stride * index as isize).cast::<T>().write(T::default()) };
-    }
-    abi::OK
-}
-
-unsafe extern "C" fn destroy<T>(
-    _context: *mut c_void,
-    cells: *mut u8,
-    stride: isize,
-    count: usize,
-    _report: *mut Report,
-) -> Status {
-    for index in 0..count {
-        // SAFETY: `abi::DestroyFn`.
-        unsafe { cells.offset(stride * index as isize).cast::<T>().drop_in_place() };
-    }
-    abi::OK
-}
-
-fn element<T: Default>() -> &'static ElementType {
-    // SAFETY: zero is valid for every member: numbers, pointers and optional functions.
-    let mut vtable: ElementVTable = unsafe { MaybeUninit::zeroed().assume_init() };
-    vtable.struct_size = size_of::<ElementVTable>();
-    vtable.abi_version = abi::ABI_VERSION;
-    vtable.flags = abi::ELEMENT_TRIVIALLY_RELOCATABLE | abi::ELEMENT_THREAD_SAFE;
-    vtable.name = c"bench.Element".as_ptr();
-    vtable.size = size_of::<T>();
-    vtable.align = align_of::<T>();
-    vtable.zero_bytes = abi::ZERO_VACANT;
-    vtable.vacancy_size = size_of::<T>();
-    vtable.construct = Some(construct::<T>);
-    vtable.destroy = Some(destroy::<T>);
-    // SAFETY: a complete vtable.
-    Box::leak(Box::new(unsafe { ElementType::from_vtable(&raw const vtable) }.expect("a vtable")))
-}
-
-fn segment(element: &'static ElementType, count: usize) -> Segment {
-    let segment = Segment::allocate(count * element.size(), 64, Some(element), true);
-    let segment = segment.expect("memory for the bench");
-    segment.bind(element).expect("a new segment takes its type");
-    segment
-}
-
-/// Frees a segment on drop, as a `Vec` does.
-struct Owned(Segment);
-
-impl Owned {
-    fn full(element: &'static ElementType, count: usize) -> Owned {
-        let segment = segment(element, count);
-        // SAFETY: nobody else knows the segment.
-        unsafe { segment.materialise(0..count) }.expect("defaults");
-        Owned(segment)
-    }
-
-    fn run(&self, start: usize, count: usize) -> CellsMut<'_> {
-        // SAFETY: 8-byte cells of a segment that nobody else knows.
-        unsafe { CellsMut::new(self.0.cells().as_ptr().add(8 * start), 8, count) }
-    }
-}
-
-impl Drop for Owned {
-    fn drop(&mut self) {
-        // SAFETY: nobody else knows the segment.
-        unsafe { self.0.free() }.expect("destructors that do not fail");
-    }
 }
 
 const COUNTS: [usize; 2] = [1_000, 100_000];

@@ -1,0 +1,138 @@
+"""How a figure reads, and the page that all of them make."""
+
+import os
+import platform
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+#: Why a figure misses its aim, by the beginning of its row.
+REASONS: dict[str, str] = {}
+
+
+@dataclass
+class Row:
+    """One figure: what it is, ours and the peer's (seconds, or bytes), and the aim."""
+
+    what: str
+    ours: float
+    peer: float | None
+    #: The most that ours may be in units of the peer's.
+    most: float | None = None
+    #: How many times ours has to be contained in the peer's.
+    least: float | None = None
+    #: The most that ours may be.
+    limit: float | None = None
+    unit: str = "s"
+
+    @property
+    def ratio(self) -> str:
+        """Ours in units of the peer's, or the peer's in units of ours where that is the aim."""
+        if self.peer is None:
+            return ""
+        if self.least is not None:
+            return f"{self.peer / self.ours:.3g} times as fast"
+        return f"{self.ours / self.peer:.3g}"
+
+    @property
+    def aim(self) -> str:
+        """The aim in the terms of the ratio."""
+        if self.least is not None:
+            return f"at least {self.least:g}"
+        most = f"{self.most:g}" if self.limit is None else _amount(self.limit, self.unit)
+        return f"at most {most}"
+
+    @property
+    def met(self) -> bool:
+        """Whether the figure is what it should be."""
+        if self.limit is not None:
+            return self.ours <= self.limit
+        assert self.peer is not None
+        if self.least is not None:
+            return self.peer / self.ours >= self.least
+        assert self.most is not None
+        return self.ours / self.peer <= self.most
+
+    @property
+    def verdict(self) -> str:
+        """Met, or the reason why it is not."""
+        if self.met:
+            return "met"
+        reasons = (why for what, why in REASONS.items() if self.what.startswith(what))
+        return "missed: " + next(reasons, "not explained yet")
+
+    def cells(self) -> list[str]:
+        """The row of the table."""
+        peer = "" if self.peer is None else _amount(self.peer, self.unit)
+        return [self.what, _amount(self.ours, self.unit), peer, self.ratio, self.aim, self.verdict]
+
+    def line(self) -> str:
+        """The row for a terminal."""
+        return " | ".join(self.cells())
+
+
+def _amount(value: float, unit: str) -> str:
+    if unit != "s":
+        return f"{value:.3g} {unit}"
+    for scale, name in [(1, "s"), (1e-3, "ms"), (1e-6, "µs")]:
+        if value >= scale:
+            return f"{value / scale:.3g} {name}"
+    return f"{value / 1e-9:.3g} ns"
+
+
+def page(rows: list[Row], others: list[Path], load: float) -> str:
+    """The page, with the tables that the Rust benchmarks in `others` printed."""
+    lines = [_HEAD.format(machine=_machine(load))]
+    lines += ["| what | denizen | peer | ratio | aim | |", "|---|---|---|---|---|---|"]
+    lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
+    if others:
+        lines.append(_OTHERS)
+    for path in others:
+        table = path.read_text().strip()
+        lines += ["", f"### `benches/{path.stem}.rs`", "", "```text", table, "```"]
+    return "\n".join(lines) + "\n"
+
+
+_HEAD = """# Performance
+
+Written by `make bench`; edit `benches/report.py` instead.
+
+{machine}
+
+Both sides of a ratio are measured in one run and take turns. Times are those that the measuring
+thread spent on a processor, the fastest of all turns; only "two threads" goes by the clock on the
+wall. "Met" is a statement about this run on this machine.
+"""
+
+_OTHERS = """
+## The Rust benchmarks
+
+What divan printed, by the clock on the wall: on a busy machine the fastest of each row is worth
+more than its mean.
+"""
+
+
+def _machine(load: float) -> str:
+    compiler = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=False)
+    huge = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    facts = {
+        "date": time.strftime("%Y-%m-%d"),
+        "processor": f"{_processor()}, {os.cpu_count()} logical processors, {platform.machine()}",
+        "system": f"{platform.system()} {platform.release()}, {' '.join(platform.libc_ver())}",
+        "huge pages": huge.read_text().strip() if huge.exists() else "unknown",
+        "Python and NumPy": f"{platform.python_version()}, {np.__version__}",
+        "Rust": compiler.stdout.split(" (")[0].removeprefix("rustc ").strip() or "unknown",
+        "load meanwhile": f"{load:.1f} processes that want to run",
+    }
+    return "\n".join(f"* {name}: {text}" for name, text in facts.items())
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
