@@ -49,8 +49,10 @@ def float64_unharmed() -> Iterator[Row]:
     for text, expression in [("`np.empty(n)`", "np.empty(size)"), ("`a + b`", "a + b")]:
         workers = Workers(expression, "import denizen")
         for size in (1, 1000, 10**6):
+            after, before, again = workers.fastest(size)
             what = f"float64 {text} after `import denizen` and before, n = {size:,}"
-            yield Row(what, *workers.fastest(size), most=1.02)
+            chance = f"two groups of equal processes differ by {abs(again / before - 1):.1%} here"
+            yield Row(what, after, before, most=1.02, note=chance)
         workers.close()
 
 
@@ -95,8 +97,8 @@ def core(path: Path) -> Iterator[Row]:
     for kind, base, limit in [("hit", 1, 10e-9), ("miss", 0, 5e-9)]:
         alone, _ = figures[f"{kind} {base}"]
         crowd, _ = figures[f"{kind} 100000"]
-        yield Row(f"owner map: {kind}, {base} live", alone, None, limit=limit)
-        yield Row(f"owner map: {kind}, 100,000 live", crowd, None, limit=limit)
+        yield Row(f"owner map: {kind} with {base} live", alone, None, limit=limit, about=True)
+        yield Row(f"owner map: {kind} with 100,000 live", crowd, None, limit=limit, about=True)
 
 
 def against_objects(
@@ -114,9 +116,10 @@ def against_objects(
 
 
 def integers() -> Iterator[Row]:
-    """Integer against Python ints in object arrays, small values."""
+    """Integer against Python ints in object arrays: small values with small results, and values
+    up to the limit of what a cell holds itself."""
     count = 10**5
-    for bits, text in [(62, "below 2^62"), (31, "below 2^31, products below 2^62")]:
+    for bits, text in [(31, "results below 2^62"), (62, "operands below 2^62")]:
         chooser = random.Random(bits)
         values = [[chooser.randrange(1 - 2**bits, 2**bits) for _ in range(count)] for _ in "ab"]
         operations = ARITHMETIC | ORDER_AND_SUM
@@ -126,7 +129,7 @@ def integers() -> Iterator[Row]:
         a = np.array(values[0], dtype=INTEGER)
         cells = a.nbytes + denizen.inspect(a).heap_bytes + count // 8 + HEADER
         objects = 8 * count + sum(map(sys.getsizeof, values[0]))
-        what = f"Integer and Python int, {text}: memory of an element"
+        what = f"Integer and Python int below 2^{bits}: memory of an element"
         yield Row(what, cells / count, objects / count, most=0.25, unit="B")
 
 

@@ -54,18 +54,18 @@ for line in sys.stdin:
 
 class Workers:
     """Fresh processes that time one NumPy expression over float64 arrays `a` and `b` of `size`
-    elements: half of them after `prepare`, half without. Two processes differ by chance (where
-    their memory lies), so there are several of each."""
+    elements: a third of them after `prepare`, the others without. Equal processes differ by chance
+    (where their memory lies), so there are several of each, and two thirds that are equal."""
 
     def __init__(self, expression: str, prepare: str, count: int = 4) -> None:
         self._sides = [
             [_start(_WORKER.format(prepare=code, expression=expression)) for _ in range(count)]
-            for code in (prepare, "")
+            for code in (prepare, "", "")
         ]
 
-    def fastest(self, size: int, turns: int = 12) -> list[float]:
-        """Seconds with and without `prepare`: the fastest of all processes and turns."""
-        best = [float("inf"), float("inf")]
+    def fastest(self, size: int, turns: int = 15) -> list[float]:
+        """Seconds with `prepare`, and twice without: the fastest of all processes and turns."""
+        best = [float("inf")] * len(self._sides)
         for _ in range(turns):
             for workers in zip(*self._sides, strict=True):
                 for index, worker in enumerate(workers):
@@ -77,8 +77,9 @@ class Workers:
 
     def close(self) -> None:
         """Ends the processes."""
-        for worker in self._sides[0] + self._sides[1]:
-            worker.communicate()
+        for workers in self._sides:
+            for worker in workers:
+                worker.communicate()
 
 
 def _start(code: str) -> "subprocess.Popen[str]":
