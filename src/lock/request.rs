@@ -84,8 +84,10 @@ impl<'a, const N: usize> Requests<'a, N> {
     /// As for [`acquire_all`].
     #[inline(always)]
     pub fn acquire(&mut self) -> Result<Guard<'_, 'a>, LockError> {
-        // SAFETY: the first `count` requests are initialised.
-        acquire_all(unsafe { self.requests[..self.count].assume_init_mut() })
+        // SAFETY: the first `count` requests, at most `N`, are initialised, and lent with `self`.
+        acquire_all(unsafe {
+            std::slice::from_raw_parts_mut(self.requests.as_mut_ptr().cast(), self.count)
+        })
     }
 }
 
