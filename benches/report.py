@@ -12,14 +12,18 @@ import numpy as np
 
 #: Why a figure misses its aim, by a pattern for the beginning of its row.
 REASONS: dict[str, str] = {
-    r"float64 ": "chance, no code of ours runs there",
+    r"float64 ": "perhaps chance: no code of ours runs there",
     r"fixed cost of a copy-loop call": "two lookups, two locks taken and released, the books of "
     "one cell: five atomic changes and what leads up to them",
-    r"owner map: hit": "two dependent loads more than a miss, and the slot of a span",
+    r"free of|materialising": "not profiled; the cells are zeroed first and their bits set, which "
+    "a `Vec` need not do",
+    r"owner map: hit": "not profiled; more records are in use, perhaps more than the fastest "
+    "cache holds",
     r"Integer and Python int, `(a \+ b|a \* b|a.sum\(\))`, operands": "the results outgrow the "
     "cell (a quarter of the sums, nearly all products, the running sum): each is an object on the "
     "heap, as in Python",
-    r"two threads and one": "both processors must be idle for this; see the load above",
+    r"two threads and one": "not decided: it takes two idle processors, and the load above left "
+    "none",
 }
 
 
@@ -118,6 +122,10 @@ Written by `make bench`; edit `benches/report.py` instead.
 Both sides of a ratio are measured in one run and take turns. Times are those that the measuring
 thread spent on a processor, the fastest of all turns; only "two threads" goes by the clock on the
 wall. "Met" is a statement about this run on this machine.
+
+The small objects of the Rust rows are made, copied and destroyed one at a time, with a barrier for
+the optimiser in each: `vec!` of plain numbers is a memset, which a segment cannot match, since a
+client's function makes its objects.
 """
 
 _OTHERS = """
@@ -134,7 +142,7 @@ def _machine(load: float) -> str:
     facts = {
         "date": time.strftime("%Y-%m-%d"),
         "processor": f"{_processor()}, {os.cpu_count()} logical processors, {platform.machine()}",
-        "system": f"{platform.system()} {platform.release()}, {' '.join(platform.libc_ver())}",
+        "system": f"{platform.system()} {_kernel()}, {' '.join(platform.libc_ver())}",
         "huge pages": huge.read_text().strip() if huge.exists() else "unknown",
         "Python and NumPy": f"{platform.python_version()}, {np.__version__}",
         "Rust": compiler.stdout.split(" (")[0].removeprefix("rustc ").strip() or "unknown",
@@ -149,3 +157,7 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     return next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), "")
+
+
+def _kernel() -> str:
+    return platform.release().split("-")[0]
