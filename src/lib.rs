@@ -59,3 +59,7 @@ pub mod segment;
 mod sync;
 #[cfg(feature = "testing")]
 pub mod testing;
+
+#[cfg(feature = "runtime")]
+#[global_allocator]
+static HEAP: memory::reserve::Heap = memory::reserve::Heap;

@@ -3,6 +3,7 @@
 use crate::{
     abi::{self, ErrorKind},
     erased::Failure,
+    memory::reserve,
 };
 use pyo3::{Py, PyAny, ffi, sync::PyOnceLock};
 use std::ffi::CString;
@@ -52,6 +53,8 @@ pub fn set(kind: ErrorKind, message: &str) {
     let message = CString::new(message.replace('\0', "?")).unwrap_or_default();
     // SAFETY: GIL held; the class and the text are valid.
     unsafe { ffi::PyErr_SetString(class(kind), message.as_ptr()) };
+    drop(message);
+    reserve::over();
 }
 
 /// Sets the exception from a thread that may or may not hold the GIL. No lock of ours is held.

@@ -19,6 +19,7 @@
 //! directory     which record an address belongs to    ... page_map
 //! metadata      memory for records
 //! lock          spinning lock
+//! reserve       the Rust heap of the extension module, and what is set aside for `MemoryError`
 //! os            mmap and friends, or a portable fallback
 //! ```
 //! `plain` replaces all of it under loom and Miri.
@@ -46,6 +47,8 @@ mod plain;
 #[cfg(any(not(any(loom, miri)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod pool;
+#[cfg(any(feature = "runtime", all(test, not(loom))))]
+pub(crate) mod reserve;
 #[cfg(any(not(any(loom, miri)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod size_class;

@@ -7,7 +7,7 @@ mod inspect;
 use crate::{
     abi, c_api,
     dtype::{self, errors, register},
-    elements, numpy_abi,
+    elements, memory, numpy_abi,
 };
 use pyo3::{
     create_exception,
@@ -49,6 +49,7 @@ mod _runtime {
 fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    memory::reserve::quiet_panics();
     dtype::guards::install(py, numpy_abi::import(py)?)?;
     let _ = errors::VACANT_ERROR.set(py, py.get_type::<VacantError>().into_any().unbind());
     let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());
