@@ -35,7 +35,7 @@ PACKAGE_SOURCES := pyproject.toml README.md $(shell find python cpp-bridge/inclu
 CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
-.PHONY: help venv build demo test test-rust test-unit test-doc test-loom test-python \
+.PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-python \
 	test-clients test-pytest lint lint-rust lint-python fuzz valgrind bench clean
 
 help:
@@ -92,13 +92,18 @@ test: test-rust test-python
 test-rust: test-unit test-doc test-loom fuzz
 
 # Unit, property and compile-fail tests of everything that needs no Python.
-test-unit:
-	@echo "== Rust: unit, property and compile-fail tests"
+test-unit: test-compile-fail
+	@echo "== Rust: unit and property tests"
 	if $(CARGO) nextest --version >/dev/null 2>&1; then \
 		$(CARGO) nextest run --locked $(CORE); \
 	else \
 		$(CARGO) test --locked $(CORE) --lib --tests; \
 	fi
+
+test-compile-fail:
+	@echo "== Rust: compile-fail tests"
+	CARGO_TARGET_DIR=target/compile_fail $(CARGO) test --locked \
+		--manifest-path tests/compile_fail/Cargo.toml
 
 test-doc:
 	@echo "== Rust: documentation tests of the client"

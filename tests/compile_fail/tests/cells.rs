@@ -1,7 +1,6 @@
 //! What the borrow checker must refuse about erased runs of cells.
-#![cfg(not(loom))]
 
 #[test]
 fn runs_of_cells_cannot_outlive_their_memory_or_alias() {
-    trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs");
+    trybuild::TestCases::new().compile_fail("cases/*.rs");
 }
