@@ -1,5 +1,7 @@
 //! denizen: Rust and C++ objects as elements of NumPy arrays.
 //!
+//! **To store your own type, start at [`client`].** The rest is the runtime, for those who work on it.
+//!
 //! The layers, highest first; a module imports only from those below it:
 //!
 //! ```text

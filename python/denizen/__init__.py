@@ -6,7 +6,7 @@ to the bytes. Two exact number types are included:
 >>> import numpy as np, denizen
 >>> a = np.array(["12345678901234567890", 7], dtype=denizen.Integer)
 >>> a * a
-array([152415787532388367501905199875019052100, 49], dtype=Integer)
+array([152415787532388367501905199875019052100, 49], dtype=denizen.Integer)
 
 Other types come from extension modules, in Rust or C++, that register them with this package.
 

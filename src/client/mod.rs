@@ -5,8 +5,11 @@
 //! another crate. Each method asks for the standard trait that it is named after.
 //!
 //! ```toml
+//! [lib]
+//! crate-type = ["cdylib"]
+//!
 //! [dependencies]
-//! denizen = { version = "0.1", default-features = false, features = ["pyo3"] }
+//! denizen = { path = "path/to/denizen", default-features = false, features = ["pyo3"] }
 //! bigdecimal = "0.4"
 //! pyo3 = "0.30"
 //! ```
@@ -15,7 +18,7 @@
 //! fn decimals(module: &Bound<'_, PyModule>) -> PyResult<()> {
 //!     denizen::element::<BigDecimal>("BigDecimal")
 //!         .clone().default().arithmetic().ordering().text()
-//!         .add_to(module)?;
+//!         .module("decimals").add_to(module)?;
 //!     Ok(())
 //! }
 //! ```
@@ -24,8 +27,9 @@
 //! >>> np.array(["0.1", "0.2"], dtype=decimals.BigDecimal).sum()
 //! ```
 //!
-//! The type's name is `decimals.BigDecimal`, after the module. Where the extension module is a
-//! private part of a package, [`module`](ElementBuilder::module) names the package instead.
+//! Build it with maturin, like any pyo3 extension. The type's name is `decimals.BigDecimal`: maturin
+//! makes the extension module a private part of a package, so [`module`](ElementBuilder::module)
+//! names the package that exports the type; without it the name follows the extension module.
 //!
 //! The client holds no runtime: it finds the one of the installed `denizen` package when the first
 //! type is added. It needs no pyo3 either; with the feature `client` instead of `pyo3`,
@@ -42,10 +46,14 @@
 //! | [`text`](ElementBuilder::text), [`display`](ElementBuilder::display) | `T: Display + FromStr` | printing, reading strings, pickle |
 //! | [`linear_algebra`](ElementBuilder::linear_algebra) | `&T + &T`, `&T * &T` | `matmul`, `vecdot`, `matvec`, `vecmat` |
 //! | [`zero`](ElementBuilder::zero), [`one`](ElementBuilder::one), [`identity`](ElementBuilder::identity) | | sums and products of nothing |
-//! | [`cast`](ElementBuilder::cast), [`cast_from`](ElementBuilder::cast_from), [`cast_to`](ElementBuilder::cast_to) | NumPy's numbers | `astype`, assignment |
+//! | [`cast`](ElementBuilder::cast), [`cast_from`](ElementBuilder::cast_from), [`cast_to`](ElementBuilder::cast_to) | NumPy's numbers | `astype`, `np.array([1, 2], ..)`, and with `cast_from` also `a * 2` and `a == 1` |
 //! | [`unary`](ElementBuilder::unary), [`binary`](ElementBuilder::binary), [`predicate`](ElementBuilder::predicate), .. | closures | any ufunc, also with NumPy's numbers as operands |
 //! | [`thread_safe`](ElementBuilder::thread_safe) | `T: Send + Sync` | loops run without the GIL |
-//! | [`nonzero`](ElementBuilder::nonzero), [`hash`](ElementBuilder::hash), [`heap_bytes`](ElementBuilder::heap_bytes), [`codec`](ElementBuilder::codec), [`from_python`](ElementBuilder::from_python) | | truth, hash, memory figures, pickle, Python objects |
+//! | [`nonzero`](ElementBuilder::nonzero), [`hash`](ElementBuilder::hash), [`heap_bytes`](ElementBuilder::heap_bytes), [`codec`](ElementBuilder::codec), [`from_python`](ElementBuilder::from_python) | | truth, hash, memory figures, pickle, Python objects (with pyo3's types: `from_python_with`, `python_with`) |
+//!
+//! Operators are asked for on references, as in `impl Add for &T`. A scalar (`a[0]`) is an opaque
+//! object with the type's operators; for fields in Python, give it a class of your own with
+//! [`python`](ElementBuilder::python), or write a function over [`read_raw`] or `denizen::read`.
 //!
 //! A closure returns the value, a `Result` with an [`Error`] (or a string), or an `Option`. Errors
 //! and panics become Python exceptions: elements before the one that failed are done, the others
