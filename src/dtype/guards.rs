@@ -8,7 +8,7 @@
 //! | `copyswap` called though it is NULL (numpy#30795, #32151) | `np.place`, `a.byteswap()`, a void scalar assigned | 2.5.2 | `arrfuncs` fills the slots |
 //! | sort calls a method without naming it | `a.sort()` | 2.5.0 | `sort` brings its own `get_loop` |
 //! | `nonzero` called though it is NULL | `np.count_nonzero(a)` | open | `arrfuncs` fills the slot |
-//! | `c_einsum` looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `np.einsum("i,i", a, a)` | open | [`c_einsum`] in its place refuses our elements |
+//! | `c_einsum` looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `np.einsum("i,i", a, a)` | open | `c_einsum` in its place refuses our elements |
 //!
 //! Two things cannot be guarded, because NumPy asks nothing of ours on their way. A foreign buffer
 //! as an array of our elements (`np.ndarray(shape, dtype, buffer=)`, `np.memmap`) is accepted
@@ -54,7 +54,7 @@ pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     install_flat(numpy)
 }
 
-/// Puts [`c_einsum`] in the two modules that have NumPy's: `np.einsum` takes it from the second.
+/// Puts `c_einsum` in the two modules that have NumPy's: `np.einsum` takes it from the second.
 fn install_einsum(py: Python<'_>) -> PyResult<()> {
     if NUMPY_EINSUM.get(py).is_some() {
         return Ok(());
