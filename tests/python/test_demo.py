@@ -160,6 +160,16 @@ def test_user_file_may_have_powers_and_no_constant(tmp_path, capsys):
     assert "R squared" not in output
 
 
+def test_columns_that_the_model_does_not_name_may_hold_text(tmp_path, capsys):
+    path = write(tmp_path, 'name,y,x\n"Doe, J",3,1\nsomebody,5,2\n,8,3\n')
+    assert main(["demo", "--data", path, "--fit", "y ~ x"]) == 0
+    output = capsys.readouterr().out
+    assert "3 rows" in output
+    assert output.splitlines()[4].split()[:2] == ["x", "2.5"]
+    assert main(["demo", "--data", path, "--fit", "y ~ name"]) == 2
+    assert "column 'name': 'Doe, J' is not a number" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -172,6 +182,9 @@ def test_user_file_may_have_powers_and_no_constant(tmp_path, capsys):
         ("a,b\n1,2\n3,x\n", "line 3, column 'b': 'x' is not a number"),
         ("a,b\n1,\n", "line 2, column 'b': no value"),
         ("a,b\n1,nan\n", "line 2, column 'b': 'nan' is not a number"),
+        ("a;b\n1;2\n", "no column 'a'; the header row has: a;b (fields are separated by commas)"),
+        ("a,b\n1;2\n", "line 2: 1 fields, but the header row has 2 (fields are separated by"),
+        ("a,b\n1,1;2\n", "'1;2' is not a number (fields are separated by commas)"),
         ("a,b\n1,1/0\n", "line 2, column 'b': '1/0' is not a number"),
     ],
 )
@@ -190,13 +203,16 @@ def test_bad_files_are_refused_with_line_and_column(tmp_path, capsys, text, mess
         ("y ~ x +", "empty term"),
         ("y ~ x + x", "term x twice"),
         ("y ~ 0", "has no terms"),
-        ("y ~ z", "no column 'z'; the header row has: y, x, x2"),
-        ("y ~ x + x2", "column 2 is a combination"),
+        ("y ~ z", "no column 'z'; the header row has: y, x, x2, zero"),
+        ("y ~ x + x2", "the term x2 is a combination of the terms before it"),
+        ("y ~ zero - 1", "the term zero is zero in every row"),
+        ("y ~ x^500", "the power 500; powers are whole numbers from 1 to 99"),
+        ("y ~ x**0.5", "the power 0.5; powers are whole"),
         ("y ~ x + x^2 + x2 + x^3 + x^4", "3 rows cannot determine 6 coefficients"),
     ],
 )
 def test_bad_models_are_refused(tmp_path, capsys, formula, message):
-    path = write(tmp_path, "y,x,x2\n1,1,2\n2,2,4\n4,3,6\n")
+    path = write(tmp_path, "y,x,x2,zero\n1,1,2,0\n2,2,4,0\n4,3,6,0\n")
     assert main(["demo", "--data", path, "--fit", formula]) == 2
     assert message in capsys.readouterr().err
 

@@ -76,8 +76,8 @@ def run_demo(rational: Any = _runtime.Rational, integer: Any = _runtime.Integer)
 
 def run_fit(path: str, formula: str, rational: Any = _runtime.Rational) -> int:
     """Fit a model to a user's file, exactly and in float64. Returns the exit status."""
-    table = read_file(path)
     model = parse_model(formula)
+    table = read_file(path, model.columns)
     model.check(table)
     try:
         exact, seconds, ledger = counted(lambda: compute(table, model, exact_arithmetic(rational)))

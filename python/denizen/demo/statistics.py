@@ -18,6 +18,9 @@ from .tables import DataError, Table
 
 Number = Fraction | float
 
+#: The highest power of a column in a formula: two digits.
+MOST_POWER = 99
+
 
 @dataclass(frozen=True)
 class Term:
@@ -39,9 +42,14 @@ class Model:
     response: str
     terms: tuple[Term, ...]
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it names."""
+        return (self.response, *(term.name for term in self.terms if term.power))
+
     def check(self, table: Table) -> None:
         """Refuse columns that the table lacks, and fewer rows than coefficients."""
-        for name in (self.response, *(term.name for term in self.terms if term.power)):
+        for name in self.columns:
             table.column(name)
         if table.rows < len(self.terms):
             raise DataError(
@@ -60,7 +68,12 @@ def parse_model(formula: str) -> Model:
     if dropped:
         constant = False
     for text in (part.strip() for part in right.split("+")) if right else ():
-        match = re.fullmatch(r"(.*?)\s*(?:\^|\*\*)\s*([1-9][0-9]?)", text)
+        match = re.fullmatch(r"(.*?)\s*(?:\^|\*\*)\s*(-?[0-9.]+)", text)
+        if match and not re.fullmatch(r"[1-9][0-9]?", match[2]):
+            raise DataError(
+                f"the model {formula!r} has the power {match[2]}; powers are whole numbers from "
+                f"1 to {MOST_POWER}"
+            )
         term = Term(match[1], int(match[2])) if match else Term(text)
         if text in ("0", "1"):
             constant = constant and text == "1"
@@ -121,7 +134,10 @@ def regress(table: Table, model: Model, arithmetic: Arithmetic) -> dict[str, Num
     """
     y = arithmetic.array(table.column(model.response))
     design = _design(table, model, arithmetic)
-    coefficients = arithmetic.least_squares(design, y)
+    try:
+        coefficients = arithmetic.least_squares(design, y)
+    except linalg.LinAlgError as error:
+        raise linalg.LinAlgError(_dependent_term(design, model) or str(error)) from error
     residuals = y - design @ coefficients
     squares = residuals @ residuals
     results = {f"B{i}": arithmetic.number(value) for i, value in enumerate(coefficients)}
@@ -146,6 +162,16 @@ def summarise(table: Table, name: str, arithmetic: Arithmetic) -> dict[str, Numb
         "standard deviation": arithmetic.root(squares / (y.size - 1)),
         "autocorrelation": arithmetic.number(deviations[:-1] @ deviations[1:] / squares),
     }
+
+
+def _dependent_term(design: NDArray[Any], model: Model) -> str | None:
+    """Which term keeps the design matrix from full rank; None if none does."""
+    for index, term in enumerate(model.terms):
+        if linalg.matrix_rank(design[:, : index + 1]) <= index:
+            if not index:
+                return f"the term {term} is zero in every row"
+            return f"the term {term} is a combination of the terms before it"
+    return None
 
 
 def _design(table: Table, model: Model, arithmetic: Arithmetic) -> NDArray[Any]:
