@@ -40,14 +40,23 @@ class Inspection:
     heap_bytes: int | None
     #: Address of the first cell.
     address: int
+    #: Elements of the array that was looked at: fewer than `cells` in a view of part of a segment.
+    size: int
+    #: Whether the array's memory is a segment in which nothing was built, so that it has no bitmap.
+    untouched: bool
 
     def __repr__(self) -> str:
         heap = "unknown" if self.heap_bytes is None else f"{self.heap_bytes:,} bytes"
+        whole = ""
+        if self.size < self.cells:
+            whole = f", of the whole segment (the array has {self.size:,})"
         lines = [
             f"{self.type}: {self.owner} memory at {self.address:#x}",
-            f"  cells  {self.cells:,} ({self.bytes:,} bytes), {self.live:,} live",
+            f"  cells  {self.cells:,} ({self.bytes:,} bytes), {self.live:,} live{whole}",
             f"  heap   {heap}",
         ]
+        if self.untouched:
+            lines.append("  init bitmap: none, the segment is untouched")
         picture, group = draw_bitmap(self.bitmap)
         if picture:
             scale = "" if group == 1 else f", {group} cells a character"
@@ -85,6 +94,8 @@ def inspect(a: NDArray[Any]) -> Inspection:
         bytes=raw["bytes"],
         heap_bytes=raw["heap_bytes"],
         address=raw["address"],
+        size=a.size,
+        untouched=raw["untouched"],
     )
 
 

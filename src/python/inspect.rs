@@ -11,17 +11,18 @@ use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
 
 /// The array and its DType.
 fn array_of_ours<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<(Array<'a>, &'static DType)> {
-    let refuse = || {
-        PyTypeError::new_err(format!(
-            "expected an array of a registered element type, got {}",
-            object.get_type()
-        ))
+    let refuse = |what: String| {
+        PyTypeError::new_err(format!("expected an array of a registered element type, got {what}"))
     };
     let numpy = numpy_abi::import(object.py())?;
-    let array = Array::of(numpy, object).ok_or_else(refuse)?;
+    let Some(array) = Array::of(numpy, object) else {
+        return Err(refuse(object.get_type().to_string()));
+    };
     // SAFETY: the descriptor of a living array.
-    let dtype = unsafe { DType::try_of_descr(array.descr()) }.ok_or_else(refuse)?;
-    Ok((array, dtype))
+    match unsafe { DType::try_of_descr(array.descr()) } {
+        Some(dtype) => Ok((array, dtype)),
+        None => Err(refuse(format!("an array of {}", object.getattr("dtype")?.str()?))),
+    }
 }
 
 fn owner_of(array: Array<'_>) -> &'static str {
@@ -81,6 +82,7 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     info.set_item("cells", cells)?;
     info.set_item("live", live)?;
     info.set_item("bitmap", bitmap)?;
+    info.set_item("untouched", segment.is_some_and(|segment| segment.bitmap().is_none()))?;
     info.set_item("bytes", cells * element.size())?;
     info.set_item("address", address as usize)?;
     info.set_item("heap_bytes", heap)?;

@@ -80,9 +80,30 @@ def test_inspect_sees_live_objects_in_the_bitmap():
 
 
 def test_inspect_refuses_other_arrays():
-    for other in (np.zeros(3), [1, 2]):
-        with pytest.raises(TypeError):
-            denizen.inspect(other)
+    for look in (denizen.inspect, denizen.owner):
+        with pytest.raises(TypeError, match=r"got an array of int16$"):
+            look(np.zeros(3, np.int16))
+        with pytest.raises(TypeError, match="got <class 'list'>"):
+            look([1, 2])
+
+
+def test_inspect_says_when_the_segment_is_larger_than_the_array():
+    a = np.ones(70, dtype=denizen.Rational)
+    assert "whole segment" not in repr(denizen.inspect(a))
+    part = denizen.inspect(a[10:15])
+    assert (part.size, part.cells, part.live) == (5, 70, 70)
+    assert "70 live, of the whole segment (the array has 5)" in repr(part)
+
+
+def test_inspect_says_that_a_segment_is_untouched():
+    a = np.empty(5, dtype=denizen.Rational)
+    found = denizen.inspect(a)
+    assert (found.untouched, found.live, found.bitmap) == (True, 0, ())
+    assert "untouched" in repr(found)
+    a[2] = Fraction(1, 3)
+    found = denizen.inspect(a)
+    assert (found.untouched, found.live, sum(found.bitmap)) == (False, 1, 1)
+    assert "untouched" not in repr(found)
 
 
 def test_bitmap_drawing_is_compact():
