@@ -29,6 +29,13 @@ pub struct Definition<T: 'static> {
     owners: Vec<Owner>,
 }
 
+/// Whether a name can be written as one in Python, keywords aside.
+fn is_identifier(name: &str) -> bool {
+    let mut characters = name.chars();
+    characters.next().is_some_and(|first| first.is_alphabetic() || first == '_')
+        && characters.all(|character| character.is_alphanumeric() || character == '_')
+}
+
 impl<T: 'static> Definition<T> {
     pub(super) fn new<S>(mut builder: ElementBuilder<T, S>, module: &str) -> Result<Self, Error> {
         let module = builder.module.as_deref().unwrap_or(module);
@@ -37,6 +44,13 @@ impl<T: 'static> Definition<T> {
         let language_name = builder.c_string(std::any::type_name::<T>());
         if let Some(error) = builder.error {
             return Err(Error::new(error.kind(), format!("{full_name}: {error}")));
+        }
+        if !is_identifier(&builder.name) {
+            return Err(Error::value(format!(
+                "{full_name}: the name of an element type must be an identifier, as it becomes \
+                 the name of a Python class; {:?} is none",
+                builder.name
+            )));
         }
         let _ = builder.shared.name.set(full_name);
 

@@ -12,10 +12,13 @@ mod python {
     // Part of CPython's stable ABI: https://docs.python.org/3/c-api/stable.html
     unsafe extern "C-unwind" {
         pub(super) fn PyCapsule_Import(name: *const c_char, no_block: c_int) -> *mut c_void;
+        pub(super) fn PyImport_ImportModule(name: *const c_char) -> *mut PyObject;
+        pub(super) fn PyErr_ExceptionMatches(exception: *mut PyObject) -> c_int;
         pub(super) fn PyErr_SetString(exception: *mut PyObject, message: *const c_char);
         pub(super) fn Py_DecRef(object: *mut PyObject);
         pub(super) fn PyModule_GetName(module: *mut PyObject) -> *const c_char;
         pub(super) static PyExc_ImportError: *mut PyObject;
+        pub(super) static PyExc_ModuleNotFoundError: *mut PyObject;
         pub(super) static PyExc_RuntimeError: *mut PyObject;
     }
 }
@@ -42,6 +45,8 @@ pub unsafe fn runtime() -> Result<&'static Api, Raised> {
     if let Some(table) = RUNTIME.get() {
         return Ok(table.0);
     }
+    // SAFETY: the GIL is held.
+    unsafe { import_package() }?;
     // SAFETY: the name is NUL-terminated and the GIL is held.
     let pointer = unsafe { python::PyCapsule_Import(CAPSULE_NAME.as_ptr(), 0) };
     if pointer.is_null() {
@@ -57,6 +62,30 @@ pub unsafe fn runtime() -> Result<&'static Api, Raised> {
             Err(Raised)
         }
     }
+}
+
+/// Imports the package before its capsule is asked for: `PyCapsule_Import` replaces the exception
+/// that says why a module cannot be imported.
+///
+/// # Safety
+/// The GIL is held.
+unsafe fn import_package() -> Result<(), Raised> {
+    // SAFETY: the GIL is held, the name is NUL-terminated; the reference is given back.
+    unsafe {
+        let module = python::PyImport_ImportModule(c"denizen".as_ptr());
+        if !module.is_null() {
+            python::Py_DecRef(module);
+            return Ok(());
+        }
+        if python::PyErr_ExceptionMatches(python::PyExc_ModuleNotFoundError) != 0 {
+            raise(
+                python::PyExc_ModuleNotFoundError,
+                "this extension needs the Python package denizen, and that or a package that it \
+                 needs is not installed: pip install denizen",
+            );
+        }
+    }
+    Err(Raised)
 }
 
 /// Compares a table with what this client knows.

@@ -1,6 +1,7 @@
 """What is inside a client's shared library: no second runtime, no other dependency of it."""
 
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -48,3 +49,18 @@ def test_a_client_depends_on_nothing_of_the_runtime(client):
         assert packages["denizen"]["dependencies"] == ["loom"]
     else:
         assert packages["pyo3"]["version"].startswith("0.30.")
+
+
+@pytest.mark.parametrize("module", [denizen_example, denizen_raw], ids=lambda m: m.__name__)
+def test_without_the_package_the_import_says_how_to_install_it(module):
+    script = f"""
+import sys
+sys.modules["denizen"] = None
+try:
+    import {module.__name__}
+except ModuleNotFoundError as error:
+    assert "pip install denizen" in str(error), error
+else:
+    raise AssertionError("imported")
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

@@ -166,6 +166,13 @@ fn promises_that_cannot_hold_are_refused() {
     assert!(error.message().contains("16 bytes"), "{error}");
     let error = element::<i32>("A\0B").define("m").err().expect("NUL");
     assert!(error.message().contains("NUL"), "{error}");
+    for name in ["", "a b", "a.b", "1a", "List<i32>"] {
+        let error = element::<i32>(name).define("m").err().expect(name);
+        assert!(error.message().contains("identifier"), "{error}");
+    }
+    for name in ["_a1", "Größe"] {
+        assert!(element::<i32>(name).define("m").is_ok(), "{name}");
+    }
 }
 
 #[test]
