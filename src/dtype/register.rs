@@ -10,7 +10,7 @@ use crate::{
     numpy_abi::{self, NpyAuxData, NumpyApi, PyArray_DTypeMeta},
 };
 use pyo3::{
-    exceptions::{PyRuntimeError, PyTypeError, PyValueError},
+    exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError},
     ffi,
     prelude::*,
     types::PyType,
@@ -204,7 +204,8 @@ unsafe fn build(
     }
     for entry in &identities {
         // SAFETY: NUL-terminated by contract.
-        let ufunc = find_ufunc(py, unsafe { required_text(entry.ufunc, "identity")? }.as_str())?;
+        let name = unsafe { required_text(entry.ufunc, "identity")? };
+        let ufunc = find_ufunc(py, element, &name)?;
         operations.identities.insert(
             ufunc.as_ptr() as usize,
             IdentityData { construct: entry.construct, context: entry.context },
@@ -270,7 +271,7 @@ unsafe fn loop_data(
 ) -> PyResult<&'static LoopData> {
     // SAFETY: NUL-terminated by contract.
     let name = unsafe { required_text(entry.ufunc, "loop")? };
-    let ufunc = find_ufunc(py, &name)?;
+    let ufunc = find_ufunc(py, dtype.element(), &name)?;
     let (input_count, output_count) = (entry.input_count as usize, entry.output_count as usize);
     let wanted: (usize, usize) =
         (ufunc.getattr("nin")?.extract()?, ufunc.getattr("nout")?.extract()?);
@@ -327,10 +328,19 @@ pub(super) fn resolve_operand(
     }
 }
 
-/// A ufunc by its name in `numpy`, or `module:name`.
-fn find_ufunc<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+/// A ufunc by its name in `numpy`, or `module:name`; the element type is for messages.
+fn find_ufunc<'py>(
+    py: Python<'py>,
+    element: &ElementType,
+    name: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     let (module, name) = name.split_once(':').unwrap_or(("numpy", name));
-    py.import(module)?.getattr(name)
+    py.import(module)?.getattr_opt(name)?.ok_or_else(|| {
+        PyAttributeError::new_err(format!(
+            "{}: there is no ufunc '{name}' in {module}",
+            element.name()
+        ))
+    })
 }
 
 /// What the entries of a list must have: the list's name, and the pointers that must not be NULL,

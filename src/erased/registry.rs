@@ -20,6 +20,11 @@ pub enum RegistryError {
 impl std::fmt::Display for RegistryError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            RegistryError::Taken { name, owner, module } if owner == module => write!(
+                f,
+                "the module {owner} registered the element type {name} already: each type of a \
+                 module needs a name of its own, and a module registers its types once a process"
+            ),
             RegistryError::Taken { name, owner, module } => write!(
                 f,
                 "the module {owner} registered the element type {name} already, so {module} \

@@ -148,7 +148,9 @@ def test_operands_of_unknown_kinds_or_types_are_refused(module):
 
 
 def test_a_ufunc_that_is_not_there_is_named(module):
-    with pytest.raises(AttributeError, match="no_such_ufunc"):
+    with pytest.raises(
+        AttributeError, match=r"^ctable\.Bad: there is no ufunc 'no_such_ufunc' in numpy$"
+    ):
         register(module, spec(vtable("ctable.Bad"), [loop(ufunc=text("no_such_ufunc"))]))
     with pytest.raises(ModuleNotFoundError, match="no_such_module"):
         register(module, spec(vtable("ctable.Bad"), [loop(ufunc=text("no_such_module:f"))]))
@@ -178,6 +180,8 @@ def test_a_name_that_is_taken_names_both_modules():
     handle = register(first, spec(vtable("shared.Name")))
     with pytest.raises(ValueError, match=r"the_first registered.*shared\.Name.*so the_second"):
         register(second, spec(vtable("shared.Name")))
+    with pytest.raises(ValueError, match=r"the_first registered.*shared\.Name already: each type"):
+        register(first, spec(vtable("shared.Name")))
     assert not hasattr(second, "Name")
     assert API["find_element"](text("shared.Name"), 8, 8, None) == handle
     assert np.zeros(2, dtype=first.Name).copy().shape == (2,)
