@@ -129,8 +129,8 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// Keeps panics quiet that stand for failed requests: they become a `MemoryError`, and the report
-/// of a panic allocates more than the reserve has.
+/// Keeps panics quiet that stand for failed requests: they become a `MemoryError`. A hook that
+/// reports a panic allocates, and that can fail while memory is exhausted.
 #[cfg(feature = "runtime")]
 pub fn quiet_panics() {
     static ONCE: std::sync::Once = std::sync::Once::new();
