@@ -303,7 +303,8 @@ unsafe fn name_of(ufunc: *mut ffi::PyObject) -> String {
 
 /// The input types of the loop to take: of ours for the common type of the inputs, where that
 /// agrees with what the caller fixed (`dtype=`, `signature=`); else, as NumPy does, the output
-/// type that the caller fixed, or the common type.
+/// type that the caller fixed, or the common type. Before all of them a comparison takes a loop
+/// of ours that compares the inputs as they are: the common type may round.
 ///
 /// # Safety
 /// `inputs` are DType classes, `fixed` too or NULL, one an operand; GIL held.
@@ -313,6 +314,11 @@ unsafe fn choose(
     fixed: &[Class],
 ) -> Option<Vec<Class>> {
     let numpy = numpy_abi::get()?;
+    // SAFETY: the caller's promise.
+    let compares = COMPARISONS.contains(&unsafe { name_of(ufunc) }.as_str());
+    if compares && let Some(exact) = exact_comparison(numpy, ufunc as usize, inputs, fixed) {
+        return Some(exact);
+    }
     let mut sequence = inputs.to_vec();
     // SAFETY: the caller's promise; failure leaves an exception. The reference is given back:
     // classes of ours and of NumPy are immortal.
@@ -332,8 +338,6 @@ unsafe fn choose(
         return Some(homogeneous(common));
     }
     let wanted = fixed[inputs.len()..].iter().copied().find(|class| !class.is_null());
-    // SAFETY: the caller's promise.
-    let compares = COMPARISONS.contains(&unsafe { name_of(ufunc) }.as_str());
     // The truth of a comparison is not what it compares.
     let wanted = wanted.filter(|&class| !(compares && class == numpy.bool_dtype()));
     let class = wanted.unwrap_or(common);
@@ -343,7 +347,47 @@ unsafe fn choose(
         return Some(homogeneous(class));
     }
     // SAFETY: the caller's promise.
-    unsafe { mixed(numpy, ufunc as usize, inputs) }
+    unsafe { mixed(numpy, ufunc as usize, inputs, compares) }
+}
+
+/// The input types of a comparison of ours between an element type and floats, to which the
+/// inputs need at most a wider float. Not for integers: a Python `int` may be wider than any type
+/// of NumPy.
+fn exact_comparison(
+    numpy: &NumpyApi,
+    ufunc: usize,
+    inputs: &[Class],
+    fixed: &[Class],
+) -> Option<Vec<Class>> {
+    // SAFETY: dispatch holds the GIL.
+    let py = unsafe { Python::assume_attached() };
+    register::all().into_iter().flat_map(|dtype| &dtype.operations().loops).find_map(|data| {
+        if data.ufunc != ufunc || data.input_count != inputs.len() || !agrees(data, fixed) {
+            return None;
+        }
+        let mut floats = 0;
+        let targets: Option<Vec<Class>> = data.operands[..data.input_count]
+            .iter()
+            .zip(inputs)
+            .map(|(operand, &input)| match *operand {
+                OperandType::Element(dtype) => (dtype.class() == input).then_some(input),
+                OperandType::Numpy(target) => {
+                    let input = concrete(numpy, input);
+                    // SAFETY: a DType class or NULL.
+                    let from = numbers::number(unsafe { input.as_ref() }?.type_num)?;
+                    floats += 1;
+                    widens_float(from, numbers::number(target)?)
+                        .then(|| builtin_class(py, numpy, target).ok())?
+                }
+            })
+            .collect();
+        targets.filter(|_| floats > 0)
+    })
+}
+
+/// Whether floats of one type are floats of the other.
+fn widens_float(from: &Number, to: &Number) -> bool {
+    (from.family, to.family) == (Family::Float, Family::Float) && from.size <= to.size
 }
 
 /// Whether a loop has the types that the caller fixed.
@@ -351,11 +395,17 @@ fn agrees(data: &LoopData, fixed: &[Class]) -> bool {
     data.operands.iter().zip(fixed).all(|(operand, &class)| class.is_null() || is(operand, class))
 }
 
-/// A loop of ours with other operand types to which the inputs cast within their kind.
+/// A loop of ours with other operand types to which the inputs cast within their kind. What is
+/// compared is no element rounded to a number of NumPy.
 ///
 /// # Safety
 /// As for [`choose`].
-unsafe fn mixed(numpy: &NumpyApi, ufunc: usize, inputs: &[Class]) -> Option<Vec<Class>> {
+unsafe fn mixed(
+    numpy: &NumpyApi,
+    ufunc: usize,
+    inputs: &[Class],
+    compares: bool,
+) -> Option<Vec<Class>> {
     // SAFETY: registration and dispatch hold the GIL.
     let py = unsafe { Python::assume_attached() };
     for data in register::all().into_iter().flat_map(|dtype| &dtype.operations().loops) {
@@ -366,8 +416,11 @@ unsafe fn mixed(numpy: &NumpyApi, ufunc: usize, inputs: &[Class]) -> Option<Vec<
             .iter()
             .zip(inputs)
             .map(|(operand, &input)| {
+                // SAFETY: a DType class.
+                let is_element = unsafe { DType::try_of_class(input) }.is_some();
                 let target = match operand {
                     OperandType::Element(dtype) => dtype.class(),
+                    OperandType::Numpy(_) if compares && is_element => return None,
                     OperandType::Numpy(number) => builtin_class(py, numpy, *number).ok()?,
                 };
                 // SAFETY: DType classes.

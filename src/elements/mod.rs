@@ -7,6 +7,7 @@
 mod boxed;
 mod call;
 mod error;
+mod floats;
 mod hot;
 pub mod integer;
 mod mixed;

@@ -303,3 +303,64 @@ def test_truth_of_no_elements_is_that_of_python() -> None:
     empty = np.zeros(0, dtype=Integer)
     assert empty.all() and not empty.any()
     assert empty.sum() == 0 and empty.prod() == 1
+
+
+EDGES = [2**53 - 1, 2**53, 2**53 + 1, 2**62, 2**62 - 1, 2**63 - 1, 2**63, 10**400, 1, 0]
+FLOATS = [2.0**53, 2.0**53 + 2, 2.0**62, 2.0**63, 0.5, 0.1, 0.0, 5e-324, 1.7e308, math.inf]
+
+
+@pytest.mark.parametrize("compare", COMPARING, ids=lambda f: f.__name__)
+def test_comparisons_with_floats_are_those_of_python(compare: Any) -> None:
+    values = EDGES + [-v for v in EDGES]
+    floats = [*FLOATS, *(-f for f in FLOATS), math.nan]
+    a = np.array(values, dtype=Integer)
+    for dtype in (np.float64, np.float32, np.float16):
+        with np.errstate(over="ignore"):
+            b = np.array(floats).astype(dtype)
+        expected = [[compare(v, f) for f in b.tolist()] for v in values]
+        mirrored = [[compare(f, v) for f in b.tolist()] for v in values]
+        with np.errstate(all="raise"):
+            result, other = compare(a[:, None], b), compare(b, a[:, None])
+            assert result.dtype == other.dtype == np.bool_
+            assert result.tolist() == expected
+            assert other.tolist() == mirrored
+            for i in range(len(b)):
+                assert compare(a, b[i]).tolist() == [row[i] for row in expected]
+                assert compare(b[i], a).tolist() == [row[i] for row in mirrored]
+    for f in floats:
+        assert compare(a, f).tolist() == [compare(v, f) for v in values]
+        assert compare(f, a).tolist() == [compare(f, v) for v in values]
+        for i, v in enumerate(values):
+            zero_dimensional = a[i : i + 1].reshape(())
+            assert bool(compare(zero_dimensional, f)) is compare(v, f)
+            assert bool(compare(f, zero_dimensional)) is compare(f, v)
+            assert bool(compare(a[i], f)) is compare(v, f)
+            assert bool(compare(f, a[i])) is compare(f, v)
+
+
+@settings(max_examples=60, deadline=None)
+@given(values=st.lists(st.tuples(magnitudes(), st.floats()), min_size=1, max_size=40))
+def test_comparisons_with_any_float_are_those_of_python(values: list[tuple[int, float]]) -> None:
+    a = np.array([v for v, _ in values], dtype=Integer)
+    b = np.array([f for _, f in values])
+    for compare in COMPARING:
+        assert compare(a, b).tolist() == [compare(v, f) for v, f in values]
+        assert compare(b, a).tolist() == [compare(f, v) for v, f in values]
+
+
+def test_what_is_no_float_is_compared_as_before() -> None:
+    a = np.array([2**53 + 1, 3, 0], dtype=Integer)
+    assert (a == 2**53 + 1).tolist() == [True, False, False]
+    assert (a < 10**30).all() and (a > -(10**30)).all()
+    assert (a == np.array([1, 3, 0], dtype=np.int8)).tolist() == [False, True, True]
+    assert (a > np.array([1, 3, 0], dtype=np.uint64)).tolist() == [True, False, False]
+    assert (a == np.array([2**53 + 1, 3.0, "x"], dtype=object)).tolist() == [True, True, False]
+    assert (a == np.array(["9007199254740993", 3, "1/2"], dtype=denizen.Rational)).tolist() == [
+        True,
+        True,
+        False,
+    ]
+    assert (a == np.array([3 + 0j, 3 + 0j, 0j])).tolist() == [False, True, True]
+    assert (a + 1.0).dtype == (a * np.float32(1)).dtype == np.float64
+    assert np.equal(a, 3.0, dtype=object).tolist() == [False, True, False]
+    assert np.equal(a, 3.0, dtype=bool).tolist() == [False, True, False]

@@ -75,11 +75,10 @@ def test_division_is_that_of_python(ufunc: Any, values: list[tuple[Fraction, Fra
     check(ufunc(a, b), ufunc(a_objects, b_objects))
 
 
-@pytest.mark.parametrize(
-    "compare",
-    [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge],
-    ids=lambda f: f.__name__,
-)
+COMPARING = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+
+
+@pytest.mark.parametrize("compare", COMPARING, ids=lambda f: f.__name__)
 @settings(max_examples=50, deadline=None)
 @given(values=pairs())
 def test_comparisons_give_bool_arrays(
@@ -274,3 +273,68 @@ def test_scalars_are_exponents_as_fractions_are(base, exponent):
     if not isinstance(base, float):
         powers = np.array([plain], dtype=object) ** np.array([exponent], dtype=Rational)
         assert powers[0] == plain ** Fraction(exponent)
+
+
+EDGES = [
+    *(Fraction(v) for v in (0, 1, 2**53 - 1, 2**53, 2**53 + 1, 2**63, 10**400)),
+    *(Fraction(1, v) for v in (3, 10, 2**53 + 1, 2**1074, 10**400)),
+    *(Fraction(f) for f in (0.1, 1 / 3, 5e-324)),
+]
+FLOATS = [0.0, 1.0, 2.0**53, 2.0**63, 1 / 3, 0.1, 5e-324, 1.7e308, math.inf]
+
+
+@pytest.mark.parametrize("compare", COMPARING, ids=lambda f: f.__name__)
+def test_comparisons_with_floats_are_those_of_python(compare: Any) -> None:
+    values = EDGES + [-v for v in EDGES]
+    floats = [*FLOATS, *(-f for f in FLOATS), math.nan]
+    q = np.array(values, dtype=Rational)
+    for dtype in (np.float64, np.float32, np.float16):
+        with np.errstate(over="ignore", under="ignore"):
+            b = np.array(floats).astype(dtype)
+        expected = [[compare(v, f) for f in b.tolist()] for v in values]
+        mirrored = [[compare(f, v) for f in b.tolist()] for v in values]
+        with np.errstate(all="raise"):
+            result, other = compare(q[:, None], b), compare(b, q[:, None])
+            assert result.dtype == other.dtype == np.bool_
+            assert result.tolist() == expected
+            assert other.tolist() == mirrored
+            for i in range(len(b)):
+                assert compare(q, b[i]).tolist() == [row[i] for row in expected]
+                assert compare(b[i], q).tolist() == [row[i] for row in mirrored]
+    for f in floats:
+        assert compare(q, f).tolist() == [compare(v, f) for v in values]
+        assert compare(f, q).tolist() == [compare(f, v) for v in values]
+        for i, v in enumerate(values):
+            zero_dimensional = q[i : i + 1].reshape(())
+            assert bool(compare(zero_dimensional, f)) is compare(v, f)
+            assert bool(compare(f, zero_dimensional)) is compare(f, v)
+            assert bool(compare(q[i], f)) is compare(v, f)
+            assert bool(compare(f, q[i])) is compare(f, v)
+
+
+@settings(max_examples=60, deadline=None)
+@given(values=st.lists(st.tuples(fractions(), st.floats()), min_size=1, max_size=25))
+def test_comparisons_with_any_float_are_those_of_python(
+    values: list[tuple[Fraction, float]],
+) -> None:
+    # Each also with the float nearest to it, where it has one.
+    near = [(v, float(v)) for v, _ in values if abs(v) < 10**300]
+    values = values + near
+    q = np.array([v for v, _ in values], dtype=Rational)
+    b = np.array([f for _, f in values])
+    for compare in COMPARING:
+        assert compare(q, b).tolist() == [compare(v, f) for v, f in values]
+        assert compare(b, q).tolist() == [compare(f, v) for v, f in values]
+
+
+def test_what_is_no_float_is_compared_as_before() -> None:
+    q = np.array(["1/3", 3, 0], dtype=Rational)
+    assert (q == 3).tolist() == [False, True, False]
+    assert (q < 10**30).all() and (q > -(10**30)).all()
+    assert (q == np.array([0, 3, 0], dtype=np.int8)).tolist() == [False, True, True]
+    assert (q > np.array([0, 3, 0], dtype=np.uint64)).tolist() == [True, False, False]
+    objects = np.array([Fraction(1, 3), 3.0, "x"], dtype=object)
+    assert (q == objects).tolist() == [True, True, False]
+    assert (q == np.array([0, 3, 0], dtype=Integer)).tolist() == [False, True, True]
+    assert (np.array([0, 3, 0], dtype=Integer) < q).tolist() == [True, False, False]
+    assert (q + 1.0).dtype == (q * np.float32(1)).dtype == np.float64

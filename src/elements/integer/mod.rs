@@ -14,7 +14,7 @@ mod text;
 mod value;
 
 pub(crate) use arithmetic::{div_floor, gcd_u64};
-pub(crate) use order::{HASH_MODULUS, reduce_words, signed_hash};
+pub(crate) use order::{HASH_MODULUS, compare_word, reduce_words, signed_hash};
 pub(crate) use python::IntegerHelpers;
 pub(crate) use table::describe;
 pub(crate) use text::parse_digits;

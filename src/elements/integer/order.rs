@@ -1,7 +1,8 @@
 //! Equality, order, hash and sort.
 
 use super::Integer;
-use super::value::{BIG_TAG, Parts};
+use super::value::{BIG_TAG, Parts, SMALL_MIN};
+use dashu_int::IBig;
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
@@ -38,6 +39,64 @@ impl Ord for Integer {
             (Parts::Big(_), _) => self.sign(),
             _ => other.sign().reverse(),
         }
+    }
+}
+
+/// The order of an integer and a float, both exact; `None` for NaN.
+#[inline]
+pub(crate) fn compare_word(value: i64, float: f64) -> Option<Ordering> {
+    /// Exact as a float, as is its negative.
+    const LIMIT: f64 = -(i64::MIN as f64);
+    if float.is_nan() {
+        return None;
+    }
+    if float >= LIMIT {
+        return Some(Ordering::Less);
+    }
+    if float < -LIMIT {
+        return Some(Ordering::Greater);
+    }
+    // Of a float with a fraction the whole part has 53 bits at most, so both parts are exact.
+    let whole = float as i64;
+    let fraction = float - whole as f64;
+    // The whole part is the float rounded towards 0: an integer above or below the one is above or
+    // below the other.
+    Some(value.cmp(&whole).then(0.0.partial_cmp(&fraction)?))
+}
+
+impl PartialEq<f64> for Integer {
+    #[inline]
+    fn eq(&self, other: &f64) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+/// By the exact values, as Python compares an `int` and a `float`; NaN has no order.
+impl PartialOrd<f64> for Integer {
+    #[inline]
+    fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
+        match self.parts() {
+            Parts::Small(value) => compare_word(value, *other),
+            Parts::Big(value) => compare_big(value, self.sign(), *other),
+        }
+    }
+}
+
+/// The order of a big value, whose sign is given, and a float.
+fn compare_big(value: &IBig, sign: Ordering, float: f64) -> Option<Ordering> {
+    if float.is_nan() {
+        return None;
+    }
+    let small = SMALL_MIN as f64..-(SMALL_MIN as f64);
+    if small.contains(&float) || float.is_sign_negative() != sign.is_lt() {
+        // The value lies beyond all small ones, on the side of its sign.
+        return Some(sign);
+    }
+    match IBig::try_from(float) {
+        // A finite float this large is integral.
+        Ok(float) => Some(value.cmp(&float)),
+        // Infinite, of the same sign: farther out than the value.
+        Err(_) => Some(sign.reverse()),
     }
 }
 

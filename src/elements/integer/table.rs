@@ -6,6 +6,7 @@ use crate::abi::{OK, Report, Status};
 use crate::client::{Casting, ElementBuilder, InlineDefault, element};
 use crate::elements::NumberError;
 use crate::elements::call::loop_fn;
+use crate::elements::floats::FloatComparisons;
 use crate::elements::hot::{self, HotLoops};
 use crate::elements::products;
 use std::ffi::c_void;
@@ -90,6 +91,8 @@ fn operations(builder: Builder) -> Builder {
         .binary("left_shift", Integer::shift_left)
         .binary("right_shift", Integer::shift_right)
         .unary("bitwise_count", |value| Integer::from(value.bit_count() as i64))
+        // With floats, exact.
+        .float_comparisons()
         // Truth and kinds.
         .comparison("logical_and", move |a, b| truth(a) && truth(b))
         .comparison("logical_or", move |a, b| truth(a) || truth(b))

@@ -10,7 +10,9 @@ use crate::elements::call::loop_fn;
 use crate::elements::{MAX_BITS, NumberError, boxed, products};
 use dashu_base::BitTest;
 use dashu_int::IBig;
+use dashu_ratio::RBig;
 use proptest::prelude::*;
+use std::cmp::Ordering;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
@@ -559,5 +561,76 @@ fn an_error_in_a_loop_keeps_what_was_done() {
             let square = (index * index) as i64;
             assert_eq!(*value, Integer::from(if index < 25 { square } else { i64::MAX }));
         }
+    });
+}
+
+/// Floats of every kind, and the ones around a value.
+fn float_near(nearest: f64) -> impl Strategy<Value = f64> {
+    let edges = prop::sample::select(vec![
+        0.0,
+        -0.0,
+        0.5,
+        -0.5,
+        5e-324,
+        4611686018427387904.0,
+        9223372036854775808.0,
+        -9223372036854775808.0,
+        f64::MAX,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::NAN,
+    ]);
+    let near = prop::sample::select(vec![
+        nearest,
+        nearest.next_up(),
+        nearest.next_down(),
+        -nearest,
+        nearest + 0.5,
+    ]);
+    prop_oneof![2 => near, 1 => edges, 1 => any::<f64>()]
+}
+
+proptest! {
+    #[test]
+    fn comparisons_with_floats_are_exact(
+        (value, float) in value().prop_flat_map(|value| {
+            let nearest = value.to_f64().value();
+            (Just(value), float_near(nearest))
+        })
+    ) {
+        let expected = if float.is_nan() {
+            None
+        } else if float.is_infinite() {
+            0.0.partial_cmp(&float)
+        } else {
+            Some(RBig::from(value.clone()).cmp(&RBig::try_from(float).unwrap()))
+        };
+        balanced(|| {
+            let integer = integer(&value);
+            assert_eq!(integer.partial_cmp(&float), expected);
+            assert_eq!(integer == float, expected == Some(Ordering::Equal));
+        });
+    }
+}
+
+#[test]
+fn integers_next_to_a_float_are_not_equal_to_it() {
+    balanced(|| {
+        let compare = |value: i128, float: f64| Integer::from(value).partial_cmp(&float);
+        assert_eq!(compare((1 << 53) + 1, 9007199254740992.0), Some(Ordering::Greater));
+        assert_eq!(compare(1 << 53, 9007199254740992.0), Some(Ordering::Equal));
+        assert_eq!(compare((1 << 62) - 1, 4611686018427387904.0), Some(Ordering::Less));
+        assert_eq!(compare(1 << 62, 4611686018427387904.0), Some(Ordering::Equal));
+        assert_eq!(compare(-(1 << 62) - 1, -4611686018427387904.0), Some(Ordering::Less));
+        assert_eq!(compare(i128::from(i64::MAX), 9223372036854775808.0), Some(Ordering::Less));
+        assert_eq!(compare(-(1 << 63), -9223372036854775808.0), Some(Ordering::Equal));
+        assert_eq!(compare(-3, -2.5), Some(Ordering::Less));
+        assert_eq!(compare(-2, -2.5), Some(Ordering::Greater));
+        assert_eq!(compare(0, -5e-324), Some(Ordering::Greater));
+        assert_eq!(compare(0, -0.0), Some(Ordering::Equal));
+        assert_eq!(compare(1 << 100, f64::NAN), None);
+        let beyond_floats = Integer::from(IBig::from(10).pow(400));
+        assert!(beyond_floats > f64::MAX && beyond_floats < f64::INFINITY);
+        assert!(beyond_floats.neg() < f64::MIN && beyond_floats.neg() > f64::NEG_INFINITY);
     });
 }

@@ -2,7 +2,7 @@
 
 use super::Rational;
 use super::value::Parts;
-use crate::elements::integer::{HASH_MODULUS, reduce_words, signed_hash};
+use crate::elements::integer::{HASH_MODULUS, compare_word, reduce_words, signed_hash};
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
@@ -37,6 +37,45 @@ impl Ord for Rational {
             _ => self.wide().cmp(&*other.wide()),
         }
     }
+}
+
+impl PartialEq<f64> for Rational {
+    #[inline]
+    fn eq(&self, other: &f64) -> bool {
+        self.partial_cmp(other) == Some(Ordering::Equal)
+    }
+}
+
+/// By the exact values, as Python compares a `Fraction` and a `float`; NaN has no order.
+impl PartialOrd<f64> for Rational {
+    #[inline]
+    fn partial_cmp(&self, other: &f64) -> Option<Ordering> {
+        if let Parts::Small(numerator, denominator) = self.parts() {
+            if denominator == 1 {
+                return compare_word(numerator, *other);
+            }
+            // Three roundings, each by at most 2^-53 of the value, and nothing subnormal: this
+            // is nearer to the value than a float outside the margin is.
+            let near = numerator as f64 / denominator as f64;
+            let margin = near.abs() * (8.0 * f64::EPSILON);
+            if (*other - near).abs() > margin {
+                return near.partial_cmp(other);
+            }
+        }
+        compare_exactly(self, *other)
+    }
+}
+
+/// The order of a fraction and a float that may be near.
+fn compare_exactly(value: &Rational, float: f64) -> Option<Ordering> {
+    if float.is_nan() {
+        return None;
+    }
+    if float.is_infinite() {
+        return 0.0.partial_cmp(&float);
+    }
+    // Every finite float is a fraction.
+    Rational::try_from(float).ok().map(|float| value.cmp(&float))
 }
 
 /// `value ** exponent` modulo [`HASH_MODULUS`].

@@ -5,6 +5,7 @@ use super::dot::RationalDot;
 use crate::client::{Casting, ElementBuilder, InlineDefault, element};
 use crate::elements::Integer;
 use crate::elements::call::loop_fn;
+use crate::elements::floats::FloatComparisons;
 use crate::elements::hot::{self, HotLoops};
 use crate::elements::products;
 
@@ -70,6 +71,8 @@ fn operations(builder: Builder) -> Builder {
         .unary("ceil", move |value| whole(value.ceil()))
         .unary("trunc", move |value| whole(value.trunc()))
         .unary("rint", move |value| whole(value.round()))
+        // With floats, exact.
+        .float_comparisons()
         // Truth and kinds.
         .comparison("logical_and", move |a, b| truth(a) && truth(b))
         .comparison("logical_or", move |a, b| truth(a) || truth(b))

@@ -384,3 +384,50 @@ fn hashes_of_python() {
     assert_eq!(fraction(1, (1 << 61) - 1).python_hash(), 314159);
     assert_eq!(Rational::from(-1).python_hash(), -2);
 }
+
+proptest! {
+    #[test]
+    fn comparisons_with_floats_are_exact(
+        (value, float) in value().prop_flat_map(|value| {
+            let nearest = value.to_f64().value();
+            // Up to a few units in the last place, either side of where an estimate decides.
+            let near = (-12i64..=12).prop_map(move |steps| {
+                f64::from_bits((nearest.to_bits() as i64).wrapping_add(steps) as u64)
+            });
+            let edges = prop::sample::select(vec![
+                0.0, -0.0, 5e-324, f64::MIN_POSITIVE, f64::MAX, f64::INFINITY,
+                f64::NEG_INFINITY, f64::NAN,
+            ]);
+            (Just(value), prop_oneof![2 => near, 1 => edges, 1 => any::<f64>()])
+        })
+    ) {
+        let expected = if float.is_nan() {
+            None
+        } else if float.is_infinite() {
+            0.0.partial_cmp(&float)
+        } else {
+            Some(value.cmp(&RBig::try_from(float).unwrap()))
+        };
+        balanced(|| {
+            let rational = rational(&value);
+            assert_eq!(rational.partial_cmp(&float), expected);
+            assert_eq!(rational == float, expected == Some(Ordering::Equal));
+        });
+    }
+}
+
+#[test]
+fn fractions_next_to_a_float_are_not_equal_to_it() {
+    balanced(|| {
+        assert!(fraction(1, 3) > 1.0 / 3.0);
+        assert!(fraction(1, 10) < 0.1);
+        assert!(fraction(-1, 10) > -0.1);
+        assert!(fraction(3, 4) == 0.75);
+        assert!(fraction((1 << 53) + 1, 1) > 9007199254740992.0);
+        assert_eq!(fraction(1, 3).partial_cmp(&f64::NAN), None);
+        assert!(fraction(1, 3) < f64::INFINITY);
+        let tiny = Rational::from(RBig::from_parts(IBig::ONE, UBig::from(10u8).pow(400)));
+        assert!(tiny > 0.0 && tiny < 5e-324 && tiny > -5e-324);
+        assert!(Rational::try_from(5e-324).unwrap() == 5e-324);
+    });
+}
