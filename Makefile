@@ -5,6 +5,8 @@
 #   make test                    test-rust, then test-python
 #   make test-rust               what depends on Rust alone (once for all interpreters)
 #   make test-python PYTHON=...  what depends on the interpreter and its NumPy
+#   make test-cpp PYTHON=...     of that, the C and C++ modules of cpp-bridge
+#   make asan, make valgrind-cpp the same modules under AddressSanitizer, and under valgrind
 #   make header                  write the C header anew from src/abi
 #   make lint, make bench, make fuzz, make valgrind, make clean
 
@@ -36,7 +38,8 @@ CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
 .PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-python \
-	test-clients test-pytest lint lint-rust lint-python fuzz valgrind bench clean
+	test-clients test-pytest test-cpp asan valgrind-cpp lint lint-rust lint-python fuzz valgrind \
+	header bench clean
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -61,6 +64,11 @@ $(STAMPS)/test-tools: $(STAMPS)/build-tools
 	@echo "== installing the test tools"
 	$(BIN)/python -m pip install --quiet --upgrade --group test
 	$(BIN)/python -m pip install --quiet --upgrade --no-deps statsmodels
+	touch $@
+
+$(STAMPS)/cpp-tools: $(STAMPS)/build-tools
+	@echo "== installing CMake, pybind11 and nanobind"
+	$(BIN)/python -m pip install --quiet --upgrade --group cpp
 	touch $@
 
 $(STAMPS)/lint-tools: $(STAMPS)/build-tools
@@ -118,6 +126,7 @@ test-loom:
 header:
 	DENIZEN_UPDATE_HEADER=1 $(CARGO) test --locked --no-default-features --features client \
 		--test c_header
+	.ci/link-headers
 
 # cargo-fuzz needs a nightly toolchain for AddressSanitizer.
 fuzz:
@@ -132,7 +141,7 @@ valgrind:
 	@echo "== valgrind over the unit tests"
 	.ci/valgrind
 
-test-python: test-clients test-pytest
+test-python: test-clients test-pytest test-cpp
 
 # Extension crates that only know the client interface.
 $(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools $(shell find tests/clients -type f \( -name '*.rs' -o -name '*.toml' -o -name 'Cargo.lock' \) -not -path '*/target/*' 2>/dev/null)
@@ -148,9 +157,42 @@ $(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools $(shell find tests/clien
 
 test-clients: $(STAMPS)/clients
 
-test-pytest: $(STAMPS)/clients
+test-pytest: $(STAMPS)/clients $(STAMPS)/cpp-tools
 	@echo "== Python: tests on $(VERSION)"
 	$(BIN)/python -m pytest tests/python $(if $(PYTEST_WORKERS),-n $(PYTEST_WORKERS))
+
+# ---- the C++ bridge ----------------------------------------------------------------------------
+
+CPP_SOURCES := $(shell find cpp-bridge -type f \( -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' \
+	-o -name CMakeLists.txt -o -name '*.cmake' \))
+# Everything of denizen that the modules need is in the wheel; CMake finds it through Python. What it
+# skips for lack of a library, and why, it says as a notice.
+CMAKE_BUILD = @$(BIN)/cmake -S cpp-bridge -B $(1) -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+	-DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja $(2) >$(1).log || { cat $(1).log; exit 1; }; \
+	$(BIN)/cmake --build $(1) -- --quiet
+CPP_TESTS = $(BIN)/python -m pytest cpp-bridge $(if $(PYTEST_WORKERS),-n $(PYTEST_WORKERS))
+
+$(STAMPS)/cpp: $(STAMPS)/wheel $(STAMPS)/test-tools $(STAMPS)/cpp-tools $(CPP_SOURCES)
+	@echo "== building the C and C++ modules"
+	$(call CMAKE_BUILD,$(VENV)/cpp,)
+	touch $@
+
+test-cpp: $(STAMPS)/cpp
+	@echo "== Python: tests of the C and C++ modules on $(VERSION)"
+	PYTHONPATH=$(VENV)/cpp/modules $(CPP_TESTS)
+
+$(STAMPS)/cpp-asan: $(STAMPS)/cpp
+	@echo "== building the C and C++ modules with AddressSanitizer"
+	$(call CMAKE_BUILD,$(VENV)/cpp-asan,-DDENIZEN_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug)
+	touch $@
+
+asan: $(STAMPS)/cpp-asan
+	@echo "== the C and C++ modules under AddressSanitizer and LeakSanitizer"
+	.ci/asan $(BIN)/python $(VENV)/cpp-asan/modules
+
+valgrind-cpp: $(STAMPS)/cpp
+	@echo "== the C and C++ modules under valgrind"
+	.ci/valgrind-cpp $(BIN)/python $(VENV)/cpp/modules
 
 # ---- checks that change nothing ----------------------------------------------------------------
 
@@ -171,8 +213,8 @@ lint-rust: $(STAMPS)/build-tools
 
 lint-python: $(STAMPS)/lint-tools $(STAMPS)/wheel
 	@echo "== lint: ruff, mypy, pyright"
-	$(BIN)/ruff check python tests/python benches
-	$(BIN)/ruff format --check python tests/python benches
+	$(BIN)/ruff check python tests/python benches cpp-bridge
+	$(BIN)/ruff format --check python tests/python benches cpp-bridge
 	$(BIN)/mypy --strict -p denizen
 	$(BIN)/python -m mypy.stubtest denizen._runtime
 	$(BIN)/mypy --strict tests/python/typed_user.py

@@ -188,6 +188,18 @@ def test_directories_for_compilers_are_printed(capsys):
     ]
 
 
+@pytest.mark.parametrize("folder", ["include", "cmake"])
+def test_the_package_carries_every_file_for_compilers(folder):
+    # `make header` makes the links that put them into the wheel.
+    source = Path(__file__).parents[2] / "cpp-bridge" / folder
+    installed = Path(denizen.get_include()).parent / folder
+    files = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
+    assert files
+    assert {path for path in files if not (installed / path).is_file()} == set()
+    for path in files:
+        assert (installed / path).read_text() == (source / path).read_text()
+
+
 def test_console_script_and_module_are_the_same_command():
     script = Path(sys.executable).with_name("denizen")
     for command in ([str(script)], [sys.executable, "-m", "denizen"]):

@@ -1,0 +1,38 @@
+# The CMake package of the installed denizen:
+#
+#   execute_process(COMMAND ${Python_EXECUTABLE} -m denizen --cmake-dir
+#                   OUTPUT_VARIABLE denizen_ROOT OUTPUT_STRIP_TRAILING_WHITESPACE)
+#   find_package(denizen CONFIG REQUIRED)
+#   denizen_add_module(my_types my_types.cpp)               # the bare CPython API
+#   target_link_libraries(my_pybind11_module PRIVATE denizen::denizen)   # any other module
+#
+# `denizen::denizen` brings the headers and C++17. Nothing is linked: an extension finds the runtime
+# when it is imported. Python's headers come from whoever makes the module (pybind11, nanobind,
+# Python_add_library, denizen_add_module).
+
+get_filename_component(denizen_INCLUDE_DIR "${CMAKE_CURRENT_LIST_DIR}/../include" ABSOLUTE)
+if(NOT EXISTS "${denizen_INCLUDE_DIR}/denizen/denizen.h")
+    set(denizen_FOUND FALSE)
+    set(denizen_NOT_FOUND_MESSAGE "no denizen/denizen.h in ${denizen_INCLUDE_DIR}")
+    return()
+endif()
+
+if(NOT TARGET denizen::denizen)
+    add_library(denizen::denizen INTERFACE IMPORTED)
+    set_target_properties(denizen::denizen PROPERTIES
+        INTERFACE_INCLUDE_DIRECTORIES "${denizen_INCLUDE_DIR}"
+        INTERFACE_COMPILE_FEATURES cxx_std_17)
+endif()
+
+# denizen_add_module(<name> <sources>...): an extension module on the bare CPython API, which
+# exports PyInit_<name> and nothing else.
+function(denizen_add_module name)
+    if(NOT COMMAND Python_add_library)
+        find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+    endif()
+    Python_add_library(${name} MODULE WITH_SOABI ${ARGN})
+    target_link_libraries(${name} PRIVATE denizen::denizen)
+    set_target_properties(${name} PROPERTIES
+        CXX_VISIBILITY_PRESET hidden
+        VISIBILITY_INLINES_HIDDEN ON)
+endfunction()

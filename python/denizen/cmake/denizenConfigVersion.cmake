@@ -1,0 +1,1 @@
+../../../cpp-bridge/cmake/denizenConfigVersion.cmake

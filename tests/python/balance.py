@@ -1,0 +1,65 @@
+"""The fixture that every test of the project runs under: each object that a test makes is gone when
+it ends. Test folders take it over in their conftest.py."""
+
+import gc
+import sys
+
+import pytest
+
+import denizen
+
+PASSED = pytest.StashKey[bool]()
+
+
+#: What clients count themselves: live objects.
+OWN_COUNTERS = {
+    "denizen_example": {"live_duals": lambda client: client.live_duals()},
+    "denizen_raw": {
+        "bombs": lambda client: client.bombs()[2],
+        "units": lambda client: client.units(),
+    },
+    "denizen_sorting": {"live": lambda client: client.live()},
+}
+
+
+def live_objects():
+    """Live objects a type, and by the clients' own counters, after the garbage is collected."""
+    gc.collect()
+    live = {name: counters["live"] for name, counters in denizen.stats().items()}
+    for module, counters in OWN_COUNTERS.items():
+        if client := sys.modules.get(module):
+            live |= {f"{module}.{name}()": count(client) for name, count in counters.items()}
+    return live
+
+
+def pytest_collection_finish():
+    """What exists before the first test stays: collections need not look at it each time."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.when == "call":
+        item.stash[PASSED] = report.passed
+    return report
+
+
+@pytest.fixture(autouse=True)
+def balanced(request):
+    """Fails a test after which more (or fewer) objects live than before it."""
+    before = live_objects()
+    yield
+    # The traceback of a failed test keeps its objects.
+    if not request.node.stash.get(PASSED, False):
+        return
+    # pytest keeps the values of the other fixtures until after this one.
+    request.node.funcargs.clear()
+    after = live_objects()
+    changed = {
+        name: (before.get(name, 0), live)
+        for name, live in after.items()
+        if live != before.get(name, 0)
+    }
+    assert not changed, f"live objects before and after the test: {changed}"
