@@ -6,6 +6,7 @@
 
 #include <denizen/denizen.h>
 
+#include <denizen/cpp/element.hpp>
 #include <denizen/cpp/error.hpp>
 #include <denizen/cpp/runtime.hpp>
 #include <denizen/cpp/storage.hpp>

@@ -70,6 +70,7 @@ inline bool all_zero(const void *bytes) noexcept
  *   object(cell)       the object of a live cell
  *   emplace(cell, ..)  builds an object in a vacant cell, whose bytes may be anything; where that
  *                      throws the cell is vacant (its vacancy bytes are zero)
+ *   emplace_from(cell, make)   the same from the T that `make()` returns, without a move
  *   destroy(cell)      ends the object of a live cell; its bytes mean nothing afterwards
  *   vacate(cell)       marks a cell without an object as vacant
  */
@@ -100,6 +101,17 @@ inline T *build(void *address, Arguments &&...arguments)
         guard.bytes = nullptr;
         return object;
     }
+}
+
+/* The same from a function that returns a T, or something that converts to one: a T is built
+ * directly at the address. */
+template <class T, class Make>
+inline T *build_from(void *address, Make &&make)
+{
+    scrub<sizeof(T)> guard{address};
+    T *object = ::new (address) T(make());
+    guard.bytes = nullptr;
+    return object;
 }
 
 template <class T>
@@ -139,6 +151,11 @@ struct cell<T, storage::inline_cells> {
     static T *emplace(void *cell, Arguments &&...arguments)
     {
         return build<T>(cell, std::forward<Arguments>(arguments)...);
+    }
+    template <class Make>
+    static T *emplace_from(void *cell, Make &&make)
+    {
+        return build_from<T>(cell, make);
     }
     static void destroy(void *cell) noexcept(std::is_nothrow_destructible_v<T>)
     {
@@ -191,6 +208,14 @@ struct cell<T, storage::tagged> {
         *tag(cell) = 1;
         return object;
     }
+    template <class Make>
+    static T *emplace_from(void *cell, Make &&make)
+    {
+        *tag(cell) = 0;
+        T *object = ::new (cell) T(make());
+        *tag(cell) = 1;
+        return object;
+    }
     static void destroy(void *cell) noexcept(std::is_nothrow_destructible_v<T>)
     {
         object(cell)->~T();
@@ -223,6 +248,14 @@ struct cell<T, storage::boxed> {
     {
         set(cell, nullptr);
         T *object = new T(std::forward<Arguments>(arguments)...);
+        set(cell, object);
+        return object;
+    }
+    template <class Make>
+    static T *emplace_from(void *cell, Make &&make)
+    {
+        set(cell, nullptr);
+        T *object = new T(make());
         set(cell, object);
         return object;
     }

@@ -234,6 +234,20 @@ DENIZEN_DETECT_COMPARISON(equal, ==)
 DENIZEN_DETECT_COMPARISON(not_equal, !=)
 #undef DENIZEN_DETECT_COMPARISON
 
+/* `==` that can be instantiated: containers declare it for elements that have none. */
+template <class T>
+struct comparable : std::bool_constant<has_equal<T>> {};
+template <class T>
+struct comparable<std::vector<T>> : comparable<T> {};
+template <class T, std::size_t N>
+struct comparable<std::array<T, N>> : comparable<T> {};
+template <class T>
+struct comparable<std::optional<T>> : comparable<T> {};
+template <class A, class B>
+struct comparable<std::pair<A, B>> : std::conjunction<comparable<A>, comparable<B>> {};
+template <class... Parts>
+struct comparable<std::tuple<Parts...>> : std::conjunction<comparable<Parts>...> {};
+
 template <class T>
 using negate_result = decltype(-std::declval<const T &>());
 template <class T, class = void>

@@ -1,0 +1,629 @@
+/*
+ * Inner loops: a callable on values becomes a loop over strided cells.
+ *
+ * A loop is compiled for its callable and for the storage of its operands, so that the work on an
+ * element inlines. One try block stands around all elements.
+ *
+ * Callables (T: the element type; U, V: any element or built-in types):
+ *     T f(const T &, U, ..)              returns the result; `std::tuple` or `std::pair` of several
+ *     void f(T &out, const T &, U, ..)   writes the result into `out`; several outputs come first
+ *
+ * A callable that writes gets an `out` that is an object already: the old one of a cell that is
+ * live, whose storage it may use again, or a default value (a copy of an input, where T has no
+ * default). Whatever is there, it must overwrite it. NumPy allows an output to be an input
+ * (`np.add(a, b, out=a)`, reductions). Then `out` is another object, which is swapped into the
+ * cell afterwards, unless the loop was given `denizen::may_alias`: then the callable must be right
+ * when `out` is one of its inputs.
+ */
+#ifndef DENIZEN_CPP_LOOPS_HPP
+#define DENIZEN_CPP_LOOPS_HPP
+
+#include <denizen/cpp/runtime.hpp>
+#include <denizen/cpp/scalars.hpp>
+
+#include <functional>
+#include <tuple>
+
+namespace denizen __attribute__((visibility("hidden"))) {
+
+/** Said of a callable `void f(T &out, const T &, ..)`: it is right when `out` is an input. */
+struct may_alias_t {};
+inline constexpr may_alias_t may_alias{};
+
+namespace detail {
+
+/* ---- default values ------------------------------------------------------------------------- */
+
+/** How a vacant cell's value is made, where the author said so. */
+struct default_maker {
+    void (*make)(void *state, void *address) = nullptr;
+    void *state = nullptr;
+};
+
+template <class T>
+inline default_maker default_of;
+
+template <class T>
+[[gnu::cold, noreturn]] inline void fail_vacant()
+{
+    const char *name = handle_of<T>.name;
+    throw error(error_kind::vacant, std::string("a cell that holds no object was read, and ") +
+                                        (name != nullptr ? name : typeid(T).name()) +
+                                        " has no default value");
+}
+
+/** Builds the default value of T. */
+template <class T>
+[[gnu::cold, gnu::noinline]] inline void make_default(void *address)
+{
+    if (default_of<T>.make != nullptr) {
+        default_of<T>.make(default_of<T>.state, address);
+    } else if constexpr (std::is_default_constructible_v<T>) {
+        ::new (address) T();
+    } else {
+        fail_vacant<T>();
+    }
+}
+
+/** Destroys an object where nobody can be told that its destructor failed. */
+template <class T>
+inline void destroy_quietly(T *object) noexcept
+{
+    if constexpr (std::is_nothrow_destructible_v<T>) {
+        object->~T();
+    } else {
+        try {
+            object->~T();
+        } catch (...) {
+        }
+    }
+}
+
+/** A T that is built when it is first needed. */
+template <class T>
+class lazy {
+public:
+    lazy() noexcept {}
+    lazy(const lazy &) = delete;
+    lazy &operator=(const lazy &) = delete;
+    ~lazy()
+    {
+        if (made_) {
+            destroy_quietly(object());
+        }
+    }
+    T &default_value()
+    {
+        if (!made_) {
+            make_default<T>(bytes_);
+            made_ = true;
+        }
+        return *object();
+    }
+    T &plain()
+    {
+        if (!made_) {
+            ::new (static_cast<void *>(bytes_)) T();
+            made_ = true;
+        }
+        return *object();
+    }
+    T &copy_of(const T &sample)
+    {
+        if (!made_) {
+            ::new (static_cast<void *>(bytes_)) T(sample);
+            made_ = true;
+        }
+        return *object();
+    }
+
+private:
+    T *object() noexcept { return std::launder(reinterpret_cast<T *>(bytes_)); }
+
+    alignas(T) unsigned char bytes_[sizeof(T)];
+    bool made_ = false;
+};
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+/* The cells of an element type whose storage this module knows at run time only: another type
+ * than the one being registered. */
+template <class U>
+struct foreign_cell {
+    static constexpr bool relocatable =
+        is_trivially_relocatable<U>::value && alignof(U) <= largest_alignment;
+    static constexpr bool promised = relocatable && zero_bytes<U>::value != zero::no_promise;
+
+    template <class F>
+    static decltype(auto) visit(F &&f)
+    {
+        if constexpr (relocatable) {
+            if (handle_of<U>.kind == storage::tagged) {
+                return f(cell<U, storage::tagged>{});
+            }
+        }
+        if constexpr (promised) {
+            if (handle_of<U>.kind == storage::inline_cells) {
+                return f(cell<U, storage::inline_cells>{});
+            }
+        }
+        return f(cell<U, storage::boxed>{});
+    }
+    static bool vacant(const void *cell) noexcept
+    {
+        return visit([&](auto known) { return decltype(known)::vacant(cell); });
+    }
+    static U *object(void *cell) noexcept
+    {
+        return visit([&](auto known) { return decltype(known)::object(cell); });
+    }
+    static const U *object(const void *cell) noexcept
+    {
+        return visit([&](auto known) { return decltype(known)::object(cell); });
+    }
+    template <class... Arguments>
+    static U *emplace(void *cell, Arguments &&...arguments)
+    {
+        return visit([&](auto known) {
+            return decltype(known)::emplace(cell, std::forward<Arguments>(arguments)...);
+        });
+    }
+    template <class Make>
+    static U *emplace_from(void *cell, Make &&make)
+    {
+        return visit([&](auto known) { return decltype(known)::emplace_from(cell, make); });
+    }
+    static void destroy(void *cell)
+    {
+        visit([&](auto known) { decltype(known)::destroy(cell); });
+    }
+    static void vacate(void *cell) noexcept
+    {
+        visit([&](auto known) { decltype(known)::vacate(cell); });
+    }
+};
+
+/** Ends the object of a live cell and leaves the cell vacant, even where the destructor throws. */
+template <class Cell>
+inline void end_object(void *cell)
+{
+    struct vacate {
+        void *cell;
+        ~vacate() { Cell::vacate(cell); }
+    } guard{cell};
+    Cell::destroy(cell);
+}
+
+/** Puts what `make()` returns into a cell, vacant or live. It may read the old object. */
+template <class T, class Cell, class Make>
+inline void put(void *cell, Make &&make)
+{
+    using result = decltype(make());
+    if (Cell::vacant(cell)) {
+        Cell::emplace_from(cell, make);
+    } else if constexpr (std::is_assignable_v<T &, result>) {
+        *Cell::object(cell) = make();
+    } else if constexpr (std::is_move_constructible_v<T>) {
+        T value(make());
+        end_object<Cell>(cell);
+        Cell::emplace(cell, std::move(value));
+    } else {
+        static_assert(Cell::kind == storage::boxed,
+                      "denizen: a T that can be neither assigned nor moved must be stored boxed");
+        T *value = new T(make());
+        std::unique_ptr<T> old(Cell::object(cell));
+        Cell::set(cell, value);
+    }
+}
+
+/* ---- operands ------------------------------------------------------------------------------- */
+
+/** Reads values of a built-in type. */
+template <class U>
+struct scalar_input {
+    using type = U;
+    U get(const void *data) noexcept { return load_scalar<U>(data); }
+};
+
+/** Reads objects; a vacant cell reads as the default value. */
+template <class T, class Cell>
+struct cell_input {
+    using type = T;
+    const T &get(const void *cell)
+    {
+        if (Cell::vacant(cell)) {
+            return default_.default_value();
+        }
+        return *Cell::object(cell);
+    }
+
+private:
+    lazy<T> default_;
+};
+
+/** Writes values of a built-in type. */
+template <class U>
+struct scalar_output {
+    using type = U;
+    template <class Make>
+    void store(void *data, Make &&make)
+    {
+        store_scalar<U>(data, static_cast<U>(make()));
+    }
+
+    /* A place to write to, for callables that write. */
+    struct place {
+        template <class Sample>
+        place(scalar_output &, void *data, bool, Sample) noexcept : data_(data)
+        {
+        }
+        U &value() noexcept { return value_; }
+        void commit() noexcept { store_scalar<U>(data_, value_); }
+
+    private:
+        void *data_;
+        U value_{};
+    };
+};
+
+/** Writes objects. */
+template <class T, class Cell, bool MayAlias>
+struct cell_output {
+    using type = T;
+    template <class Make>
+    void store(void *cell, Make &&make)
+    {
+        put<T, Cell>(cell, make);
+    }
+
+    /* The object that a callable writes to: that of the cell, or another one that is swapped into
+     * it. A cell that was vacant is vacant again where the callable throws. */
+    class place {
+    public:
+        template <class Sample>
+        place(cell_output &output, void *cell, bool aliased, Sample sample) : cell_(cell)
+        {
+            if (!MayAlias && aliased) {
+                apart_ = true;
+                object_ = &output.fresh_scratch(sample);
+            } else if (Cell::vacant(cell)) {
+                object_ = fill(cell, sample);
+                built_ = true;
+            } else {
+                object_ = Cell::object(cell);
+            }
+        }
+        place(const place &) = delete;
+        place &operator=(const place &) = delete;
+        ~place()
+        {
+            if (built_) {
+                destroy_built();
+            }
+        }
+        T &value() noexcept { return *object_; }
+        void commit()
+        {
+            built_ = false;
+            if (apart_) {
+                if (Cell::vacant(cell_)) {
+                    Cell::emplace(cell_, std::move(*object_));
+                } else {
+                    using std::swap;
+                    swap(*Cell::object(cell_), *object_);
+                }
+            }
+        }
+
+    private:
+        template <class Sample>
+        static T *fill(void *cell, Sample sample)
+        {
+            if constexpr (std::is_same_v<Sample, std::nullptr_t>) {
+                if constexpr (std::is_default_constructible_v<T>) {
+                    return Cell::emplace(cell);
+                } else {
+                    static_assert(always_false<T>,
+                                  "denizen: a callable that writes its result needs a T that has a "
+                                  "default constructor, or can be copied from an input");
+                }
+            } else {
+                return Cell::emplace(cell, *sample);
+            }
+        }
+        void destroy_built() noexcept
+        {
+            try {
+                end_object<Cell>(cell_);
+            } catch (...) {
+            }
+        }
+
+        void *cell_;
+        T *object_ = nullptr;
+        bool built_ = false;
+        bool apart_ = false;
+    };
+
+    template <class Sample>
+    T &fresh_scratch(Sample sample)
+    {
+        if constexpr (std::is_same_v<Sample, std::nullptr_t>) {
+            if constexpr (std::is_default_constructible_v<T>) {
+                return scratch_.plain();
+            } else {
+                static_assert(always_false<T>,
+                              "denizen: a callable that writes its result needs a T that has a "
+                              "default constructor, or can be copied from an input");
+            }
+        } else {
+            return scratch_.copy_of(*sample);
+        }
+    }
+
+private:
+    lazy<T> scratch_;
+};
+
+/* ---- signatures ----------------------------------------------------------------------------- */
+
+template <class... Types>
+struct list {
+    static constexpr std::size_t size = sizeof...(Types);
+};
+
+template <class A, class B>
+struct concatenate;
+template <class... A, class... B>
+struct concatenate<list<A...>, list<B...>> {
+    using type = list<A..., B...>;
+};
+
+template <class Signature>
+struct signature;
+template <class R, class... A>
+struct signature<R(A...)> {
+    using result = R;
+    using arguments = list<A...>;
+};
+template <class R, class... A>
+struct signature<R(A...) noexcept> : signature<R(A...)> {};
+
+template <class F, class = void>
+struct callable {
+    static constexpr bool known = false;
+};
+template <class R, class... A>
+struct callable<R (*)(A...), void> : signature<R(A...)> {
+    static constexpr bool known = true;
+};
+template <class R, class... A>
+struct callable<R (*)(A...) noexcept, void> : signature<R(A...)> {
+    static constexpr bool known = true;
+};
+template <class Member>
+struct call_operator;
+#define DENIZEN_CALL_OPERATOR(qualifiers)                                                        \
+    template <class C, class R, class... A>                                                      \
+    struct call_operator<R (C::*)(A...) qualifiers> : signature<R(A...)> {                       \
+        static constexpr bool known = true;                                                      \
+    };
+DENIZEN_CALL_OPERATOR()
+DENIZEN_CALL_OPERATOR(const)
+DENIZEN_CALL_OPERATOR(noexcept)
+DENIZEN_CALL_OPERATOR(const noexcept)
+#undef DENIZEN_CALL_OPERATOR
+template <class F>
+struct callable<F, std::void_t<decltype(&F::operator())>> : call_operator<decltype(&F::operator())> {
+};
+
+/** Whether a parameter is written by the callable: `U &`. */
+template <class A>
+constexpr bool is_written =
+    std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>;
+
+/* Splits the parameters of a callable into those that it writes and those that it reads. */
+template <class Written, class Read, class Rest>
+struct split;
+template <class... W, class... R>
+struct split<list<W...>, list<R...>, list<>> {
+    using written = list<W...>;
+    using read = list<R...>;
+};
+template <class... W, class... R, class A, class... Rest>
+struct split<list<W...>, list<R...>, list<A, Rest...>>
+    : std::conditional_t<is_written<A>,
+                         split<list<W..., remove_cvref<A>>, list<R...>, list<Rest...>>,
+                         split<list<W...>, list<R..., remove_cvref<A>>, list<Rest...>>> {
+    static_assert(!is_written<A> || sizeof...(R) == 0,
+                  "denizen: the outputs of a callable, which are references that are not const, "
+                  "come before its inputs");
+};
+
+/* The outputs of a callable that returns them. `Self` may itself be a pair. */
+template <class Self, class R>
+struct returned {
+    using types = list<R>;
+};
+template <class Self, class A, class B>
+struct returned<Self, std::pair<A, B>> {
+    using types =
+        std::conditional_t<std::is_same_v<Self, std::pair<A, B>>, list<Self>, list<A, B>>;
+};
+template <class Self, class... R>
+struct returned<Self, std::tuple<R...>> {
+    using types =
+        std::conditional_t<std::is_same_v<Self, std::tuple<R...>>, list<Self>, list<R...>>;
+};
+
+/* ---- the loop ------------------------------------------------------------------------------- */
+
+/* How operands of the type U are read and written in a loop of the element type T. */
+template <class T, class Cell, class U>
+using cell_for = std::conditional_t<std::is_same_v<T, U>, Cell, foreign_cell<U>>;
+
+template <class T, class Cell, class U, bool Builtin = is_builtin<U> && !std::is_same_v<T, U>>
+struct operand_code {
+    using input = scalar_input<U>;
+    template <bool MayAlias>
+    using output = scalar_output<U>;
+    static denizen_operand describe() noexcept
+    {
+        return {DENIZEN_OPERAND_NUMPY, type_number<U>, nullptr};
+    }
+};
+template <class T, class Cell, class U>
+struct operand_code<T, Cell, U, false> {
+    using input = cell_input<U, cell_for<T, Cell, U>>;
+    template <bool MayAlias>
+    using output = cell_output<U, cell_for<T, Cell, U>, MayAlias>;
+    static denizen_operand describe()
+    {
+        if constexpr (std::is_same_v<T, U>) {
+            return {DENIZEN_OPERAND_SELF, 0, nullptr};
+        } else {
+            return {DENIZEN_OPERAND_ELEMENT, 0, registered<U>().element};
+        }
+    }
+};
+
+/* The first of some references whose type is T, as a pointer. */
+template <class T>
+inline std::nullptr_t first_of_type() noexcept
+{
+    return nullptr;
+}
+template <class T, class First, class... Rest>
+inline auto first_of_type(const First &first, const Rest &...rest) noexcept
+{
+    if constexpr (std::is_same_v<T, First>) {
+        return &first;
+    } else {
+        return first_of_type<T>(rest...);
+    }
+}
+
+/* One element of a loop whose callable writes its results. */
+template <class F, class Outputs, class... Inputs>
+struct writer {
+    F &f;
+    Outputs &outputs;
+    std::uint8_t *const *data;
+    std::uint8_t *const *output_data;
+    std::size_t input_count;
+
+    template <std::size_t K = 0, class... Places>
+    void write(std::tuple<Inputs...> &inputs, Places &...places)
+    {
+        if constexpr (K == std::tuple_size_v<Outputs>) {
+            std::apply([&](auto &&...input) { f(places..., input...); }, inputs);
+        } else {
+            using output = std::tuple_element_t<K, Outputs>;
+            using type = typename output::type;
+            bool aliased = false;
+            for (std::size_t index = 0; index < input_count; index++) {
+                aliased |= data[index] == output_data[K];
+            }
+            const auto sample = std::apply(
+                [](const auto &...input) {
+                    if constexpr (std::is_default_constructible_v<type> ||
+                                  !is_copyable<type>::value) {
+                        return nullptr;
+                    } else {
+                        return first_of_type<type>(input...);
+                    }
+                },
+                inputs);
+            typename output::place place(std::get<K>(outputs), output_data[K], aliased, sample);
+            write<K + 1>(inputs, places..., place.value());
+            place.commit();
+        }
+    }
+};
+
+/**
+ * The loop of a callable: `Inputs` and `Outputs` are operand policies. The context is the
+ * callable.
+ */
+template <class F, bool Writes, class Inputs, class Outputs>
+struct loop_code;
+template <class F, bool Writes, class... I, class... O>
+struct loop_code<F, Writes, list<I...>, list<O...>> {
+    static constexpr std::size_t inputs = sizeof...(I);
+    static constexpr std::size_t operands = inputs + sizeof...(O);
+
+    static denizen_status run(void *context, std::uint8_t *const *arguments,
+                              const std::ptrdiff_t *dimensions, const std::ptrdiff_t *strides,
+                              denizen_report *report) noexcept
+    {
+        F &f = *static_cast<F *>(context);
+        const std::size_t count = static_cast<std::size_t>(dimensions[0]);
+        std::size_t done = 0;
+        const denizen_status status = guarded(report, [&] {
+            all(f, arguments, strides, count, done, std::make_index_sequence<inputs>{},
+                std::make_index_sequence<operands>{});
+        });
+        if (status != DENIZEN_OK) {
+            report->done = done;
+        }
+        return status;
+    }
+
+private:
+    template <std::size_t... In, std::size_t... All>
+    static void all(F &f, std::uint8_t *const *arguments, const std::ptrdiff_t *strides,
+                    std::size_t count, std::size_t &done, std::index_sequence<In...>,
+                    std::index_sequence<All...>)
+    {
+        std::tuple<I...> readers;
+        std::tuple<O...> writers;
+        std::uint8_t *data[operands] = {arguments[All]...};
+        const std::ptrdiff_t steps[operands] = {strides[All]...};
+        for (; done < count; done++) {
+            if constexpr (Writes) {
+                std::tuple<decltype(std::get<In>(readers).get(data[In]))...> values(
+                    std::get<In>(readers).get(data[In])...);
+                writer<F, std::tuple<O...>, decltype(std::get<In>(readers).get(data[In]))...>{
+                    f, writers, data, data + inputs, inputs}
+                    .write(values);
+            } else if constexpr (sizeof...(O) == 1) {
+                std::get<0>(writers).store(data[inputs], [&]() -> decltype(auto) {
+                    return f(std::get<In>(readers).get(data[In])...);
+                });
+            } else {
+                auto results = f(std::get<In>(readers).get(data[In])...);
+                store_all(writers, results, data + inputs, std::make_index_sequence<sizeof...(O)>{});
+            }
+            ((data[All] += steps[All]), ...);
+        }
+    }
+
+    template <class Results, std::size_t... K>
+    static void store_all(std::tuple<O...> &writers, Results &results, std::uint8_t *const *data,
+                          std::index_sequence<K...>)
+    {
+        (std::get<K>(writers).store(
+             data[K], [&]() -> decltype(auto) { return std::move(std::get<K>(results)); }),
+         ...);
+    }
+};
+
+/* The code of `f` with operands of these types in a loop of the element type T. */
+template <class T, class Cell, class F, bool Writes, bool MayAlias, class Inputs, class Outputs>
+struct loop_for;
+template <class T, class Cell, class F, bool Writes, bool MayAlias, class... I, class... O>
+struct loop_for<T, Cell, F, Writes, MayAlias, list<I...>, list<O...>> {
+    using code = loop_code<
+        F, Writes, list<typename operand_code<T, Cell, I>::input...>,
+        list<typename operand_code<T, Cell, O>::template output<MayAlias>...>>;
+    static constexpr bool has_self = (std::is_same_v<T, I> || ...) || (std::is_same_v<T, O> || ...);
+    static std::vector<denizen_operand> operands()
+    {
+        return {operand_code<T, Cell, I>::describe()..., operand_code<T, Cell, O>::describe()...};
+    }
+};
+
+} // namespace detail
+} // namespace denizen
+
+#endif

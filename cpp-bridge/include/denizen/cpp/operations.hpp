@@ -1,0 +1,185 @@
+/*
+ * Life and death: the batch functions of the vtable that build, copy and end objects. The runtime
+ * knows the state of every cell that it passes to them.
+ */
+#ifndef DENIZEN_CPP_OPERATIONS_HPP
+#define DENIZEN_CPP_OPERATIONS_HPP
+
+#include <denizen/cpp/loops.hpp>
+
+namespace denizen __attribute__((visibility("hidden"))) {
+namespace detail {
+
+/** The author's functions on single values: pointers to callables, NULL where there is none. */
+struct hooks {
+    void *compare = nullptr;
+    void *nonzero = nullptr;
+    void *hash = nullptr;
+    void *heap_bytes = nullptr;
+    void *to_text = nullptr;
+    void *from_text = nullptr;
+    void *save = nullptr;
+    void *load = nullptr;
+    void *to_python = nullptr;
+    void *from_python = nullptr;
+    void *fused = nullptr;
+};
+
+/** Runs `step(index)` for each element and notes how far it came. */
+template <class Step>
+inline denizen_status batch(denizen_report *report, std::size_t count, Step &&step) noexcept
+{
+    std::size_t done = 0;
+    const denizen_status status = guarded(report, [&] {
+        for (; done < count; done++) {
+            step();
+        }
+    });
+    if (status != DENIZEN_OK) {
+        report->done = done;
+    }
+    return status;
+}
+
+template <class T, class Cell>
+struct operations {
+    /** `T()` in vacant cells. */
+    static denizen_status construct(void *, std::uint8_t *cells, std::ptrdiff_t stride,
+                                    std::size_t count, denizen_report *report) noexcept
+    {
+        return batch(report, count, [&] {
+            Cell::emplace(cells);
+            cells += stride;
+        });
+    }
+
+    /** The author's default value in vacant cells. */
+    template <class F>
+    static denizen_status construct_with(void *, std::uint8_t *cells, std::ptrdiff_t stride,
+                                         std::size_t count, denizen_report *report) noexcept
+    {
+        F &make = *static_cast<F *>(default_of<T>.state);
+        return batch(report, count, [&] {
+            Cell::emplace_from(cells, [&]() -> T { return make(); });
+            cells += stride;
+        });
+    }
+
+    /** Copies to vacant cells. */
+    static denizen_status copy_construct(void *, std::uint8_t *to, std::ptrdiff_t to_stride,
+                                         const std::uint8_t *from, std::ptrdiff_t from_stride,
+                                         std::size_t count, denizen_report *report) noexcept
+    {
+        return batch(report, count, [&] {
+            Cell::emplace(to, *Cell::object(from));
+            to += to_stride;
+            from += from_stride;
+        });
+    }
+
+    /** Copies to live cells. */
+    static denizen_status assign(void *, std::uint8_t *to, std::ptrdiff_t to_stride,
+                                 const std::uint8_t *from, std::ptrdiff_t from_stride,
+                                 std::size_t count, denizen_report *report) noexcept
+    {
+        return batch(report, count, [&] {
+            *Cell::object(to) = *Cell::object(from);
+            to += to_stride;
+            from += from_stride;
+        });
+    }
+
+    /** Ends objects: all of them, even where a destructor throws. The first failure is told. */
+    static denizen_status destroy(void *, std::uint8_t *cells, std::ptrdiff_t stride,
+                                  std::size_t count, denizen_report *report) noexcept
+    {
+        if constexpr (std::is_nothrow_destructible_v<T>) {
+            (void)report;
+            for (std::size_t index = 0; index < count; index++, cells += stride) {
+                Cell::destroy(cells);
+            }
+            return DENIZEN_OK;
+        } else {
+            denizen_status outcome = DENIZEN_OK;
+            denizen_report later;
+            for (std::size_t index = 0; index < count; index++, cells += stride) {
+                denizen_report *target = outcome == DENIZEN_OK ? report : &later;
+                const denizen_status status = guarded(target, [&] { Cell::destroy(cells); });
+                if (status == DENIZEN_OK) {
+                    continue;
+                }
+                if (outcome == DENIZEN_OK) {
+                    outcome = status;
+                    report->done = index;
+                } else if (status == DENIZEN_RAISED && outcome != DENIZEN_RAISED) {
+                    /* The report speaks for the first failure, not this exception. */
+                    PyErr_Clear();
+                }
+            }
+            return outcome;
+        }
+    }
+
+    /** Truth of values. */
+    template <class F>
+    static denizen_status nonzero(void *context, const std::uint8_t *cells, std::ptrdiff_t stride,
+                                  std::size_t count, std::uint8_t *results,
+                                  std::ptrdiff_t result_stride, denizen_report *report) noexcept
+    {
+        F &truth = *static_cast<F *>(static_cast<hooks *>(context)->nonzero);
+        cell_input<T, Cell> input;
+        return batch(report, count, [&] {
+            *results = static_cast<bool>(truth(input.get(cells))) ? 1 : 0;
+            cells += stride;
+            results += result_stride;
+        });
+    }
+
+    /** Owned heap bytes; a vacant cell owns none, a boxed object is heap itself. */
+    template <class F>
+    static denizen_status heap_bytes(void *context, const std::uint8_t *cells,
+                                     std::ptrdiff_t stride, std::size_t count,
+                                     std::size_t *bytes) noexcept
+    {
+        F &owned = *static_cast<F *>(static_cast<hooks *>(context)->heap_bytes);
+        constexpr std::size_t own = Cell::kind == storage::boxed ? sizeof(T) : 0;
+        denizen_report report;
+        return batch(&report, count, [&] {
+            if (!Cell::vacant(cells)) {
+                *bytes += own + static_cast<std::size_t>(owned(*Cell::object(cells)));
+            }
+            cells += stride;
+        });
+    }
+
+    /** Hash of one value. */
+    template <class F>
+    static denizen_status hash(void *context, const std::uint8_t *cell, std::int64_t *result,
+                               denizen_report *report) noexcept
+    {
+        F &function = *static_cast<F *>(static_cast<hooks *>(context)->hash);
+        return guarded(report, [&] {
+            cell_input<T, Cell> input;
+            const auto value = static_cast<std::int64_t>(function(input.get(cell)));
+            /* Python keeps -1 for errors. */
+            *result = value == -1 ? -2 : value;
+        });
+    }
+};
+
+/** A value that the author gave, built in vacant cells. */
+template <class T, class Cell, class F>
+inline denizen_status construct_identity(void *context, std::uint8_t *cells, std::ptrdiff_t stride,
+                                         std::size_t count, denizen_report *report) noexcept
+{
+    F &make = *static_cast<F *>(context);
+    return batch(report, count, [&] {
+        Cell::emplace_from(cells, [&]() -> T { return make(); });
+        cells += stride;
+    });
+}
+
+} // namespace detail
+} // namespace denizen
+
+#endif
