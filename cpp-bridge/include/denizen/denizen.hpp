@@ -6,10 +6,17 @@
 
 #include <denizen/denizen.h>
 
+#include <denizen/cpp/adopt.hpp>
+#include <denizen/cpp/array.hpp>
+#include <denizen/cpp/dimensions.hpp>
 #include <denizen/cpp/element.hpp>
 #include <denizen/cpp/error.hpp>
 #include <denizen/cpp/runtime.hpp>
+#include <denizen/cpp/scalar.hpp>
+#include <denizen/cpp/span.hpp>
 #include <denizen/cpp/storage.hpp>
+#include <denizen/cpp/take.hpp>
 #include <denizen/cpp/traits.hpp>
+#include <denizen/cpp/view.hpp>
 
 #endif
