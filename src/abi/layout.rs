@@ -72,11 +72,12 @@ pub fn layout() -> Vec<LayoutRow> {
             struct_size, data, dimension_count, shape, strides, element, array, token,
         }
         "denizen_stats": Stats {
-            struct_size, live, constructed, destroyed, relocated, foreign, reconciled,
+            struct_size, live, constructed, destroyed, relocated, foreign, reconciled, lent, stale,
         }
         "denizen_api": Api {
             struct_size, abi_version, reserved, runtime_version, register_element, find_element,
             dtype, empty, adopt, view, release_view, stats, segment_of, raise,
+            register_type, touch, peek, store, vacate, sweep,
         }
     }
     constants! { rows;
@@ -90,6 +91,7 @@ pub fn layout() -> Vec<LayoutRow> {
         OPERAND_SELF OPERAND_NUMPY OPERAND_ELEMENT
         CAST_SAFE CAST_SAME_KIND CAST_UNSAFE
         VIEW_WRITE VIEW_REFUSE_VACANT VIEW_KEEP_VACANT ADOPT_READ_ONLY
+        CELL_SIZE CELL_ALIGN LENT_LIMIT STALE
     }
     rows
 }

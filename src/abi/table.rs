@@ -1,6 +1,6 @@
 //! The function table behind the capsule `denizen._runtime._C_API`.
 
-use super::{Element, ElementSpec, PyObject, Report, Status};
+use super::{Element, ElementSpec, ElementVTable, PyObject, Report, Status};
 use std::ffi::{c_char, c_void};
 
 /// Name of the capsule, as `PyCapsule_Import` takes it.
@@ -24,6 +24,16 @@ pub const VIEW_KEEP_VACANT: ViewFlags = 4;
 pub type AdoptFlags = u32;
 /// The array is not writeable.
 pub const ADOPT_READ_ONLY: AdoptFlags = 1;
+
+/// Bytes of a cell in handler mode: the itemsize of a legacy dtype.
+pub const CELL_SIZE: usize = 24;
+/// Alignment that such a dtype declares.
+pub const CELL_ALIGN: usize = 8;
+/// Most objects of one type that are lent to foreign memory at once; where there would be more,
+/// those go that were not used for longest.
+pub const LENT_LIMIT: usize = 1 << 16;
+/// [`Api::peek`] met a raw copy whose original is gone or has another value by now. No failure.
+pub const STALE: Status = 1;
 
 /// The cells of an array, lent to a client until [`Api::release_view`].
 #[repr(C)]
@@ -64,6 +74,10 @@ pub struct Stats {
     pub foreign: u64,
     /// Bits of init bitmaps corrected after NumPy moved bytes raw.
     pub reconciled: u64,
+    /// Of `live`: objects lent to foreign memory by [`Api::touch`] and [`Api::store`].
+    pub lent: u64,
+    /// How often [`Api::peek`] met a raw copy whose original is gone or has another value.
+    pub stale: u64,
 }
 
 /// The function table. Members are appended, never moved.
@@ -133,4 +147,46 @@ pub struct Api {
     pub segment_of: unsafe extern "C" fn(pointer: *const c_void) -> *mut c_void,
     /// Turns a failure of a client's own function into a Python exception.
     pub raise: unsafe extern "C" fn(report: *const Report),
+
+    /// Registers a type that gets no NumPy dtype of ours: for a legacy dtype whose arrays are made
+    /// in handler mode. Its cells in NumPy arrays have [`CELL_SIZE`] bytes (the itemsize), which
+    /// name an object of the type's own size and alignment; `zero_bytes` is
+    /// [`super::ZERO_NO_PROMISE`], and trivial relocation is not asked for. `module` (may be NULL) is named where the name is taken.
+    pub register_type: unsafe extern "C" fn(
+        vtable: *const ElementVTable,
+        module: *mut PyObject,
+        element: *mut *const Element,
+    ) -> Status,
+    /// The object of the cell at `pointer`, to be changed: default-constructed where there is
+    /// none, the cell's own where NumPy copied the cell's bytes. Touch the cells that an operation
+    /// writes before those that it reads. The address is good until NumPy is called again.
+    ///
+    /// Fails where the type has no default, where the memory holds another type, and where no cell
+    /// begins there.
+    pub touch: unsafe extern "C" fn(
+        pointer: *mut c_void,
+        element: *const Element,
+        object: *mut *mut c_void,
+    ) -> Status,
+    /// The object of the cell at `pointer`, to be read, or NULL where there is none, which means
+    /// the type's default. Builds nothing. [`STALE`] with NULL: the cell is a raw copy that NumPy
+    /// made of another one, whose object is gone or has another value by now.
+    pub peek: unsafe extern "C" fn(
+        pointer: *const c_void,
+        element: *const Element,
+        object: *mut *const c_void,
+    ) -> Status,
+    /// Copies `object`, of the type, into the cell at `pointer`: assigned where there is an object,
+    /// else copy-constructed.
+    pub store: unsafe extern "C" fn(
+        pointer: *mut c_void,
+        element: *const Element,
+        object: *const c_void,
+    ) -> Status,
+    /// Makes the cell at `pointer` vacant; its object is destroyed.
+    pub vacate: unsafe extern "C" fn(pointer: *mut c_void, element: *const Element) -> Status,
+    /// Destroys the objects that are lent to foreign memory (NumPy's buffers), of one type or (NULL)
+    /// of all, and returns how many. Call it while no operation on the type is at work. Without it
+    /// at most [`LENT_LIMIT`] of a type stay, those used last.
+    pub sweep: unsafe extern "C" fn(element: *const Element) -> usize,
 }

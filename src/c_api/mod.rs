@@ -5,6 +5,7 @@
 //! type.
 
 mod arrays;
+mod cells;
 mod views;
 
 use crate::{
@@ -40,6 +41,12 @@ static API: ApiTable = ApiTable(Api {
     stats,
     segment_of,
     raise,
+    register_type: cells::register_type,
+    touch: cells::touch,
+    peek: cells::peek,
+    store: cells::store,
+    vacate: cells::vacate,
+    sweep: cells::sweep,
 });
 
 struct ApiTable(Api);
@@ -89,8 +96,13 @@ fn boundary<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
 
 /// The DType of a handle.
 fn dtype_of(element: *const Element) -> PyResult<&'static DType> {
-    register::dtype_of(element)
-        .ok_or_else(|| PyRuntimeError::new_err("not a handle of a registered element type"))
+    register::dtype_of(element).ok_or_else(|| match register::element_of(element) {
+        Some(element) => PyTypeError::new_err(format!(
+            "{} has no dtype of denizen's: it was registered for handler mode alone",
+            element.name()
+        )),
+        None => PyRuntimeError::new_err("not a handle of a registered element type"),
+    })
 }
 
 /// A failure as an exception.
@@ -132,12 +144,12 @@ unsafe extern "C" fn find_element(
         }
         // SAFETY: NUL-terminated by contract.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        let dtype = register::dtype_named(&name).ok_or_else(|| {
+        let found = register::elements().into_iter().find(|element| element.name() == name);
+        let element = found.ok_or_else(|| {
             PyLookupError::new_err(format!(
                 "no element type {name} is registered; import the module that registers it first"
             ))
         })?;
-        let element = dtype.element();
         if (size, align) != (element.size(), element.align()) {
             return Err(PyTypeError::new_err(format!(
                 "{name} was registered with cells of {} bytes aligned to {}, not {size} aligned \
@@ -155,7 +167,7 @@ unsafe extern "C" fn find_element(
                 )));
             }
         }
-        Ok(handle(dtype))
+        Ok(ptr::from_ref(element).cast())
     })
 }
 
@@ -165,7 +177,7 @@ unsafe extern "C" fn dtype(element: *const Element) -> *mut abi::PyObject {
 
 unsafe extern "C" fn stats(element: *const Element, stats: *mut Stats) -> Status {
     boundary(abi::RAISED, |_| {
-        let read = dtype_of(element)?.element().counters().read();
+        let read = cells::element_of(element)?.counters().read();
         // SAFETY: the client's struct begins with its size.
         if stats.is_null() || unsafe { (*stats).struct_size } < size_of::<usize>() {
             return Err(PyValueError::new_err("stats: `struct_size` is missing"));

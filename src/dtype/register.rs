@@ -5,7 +5,7 @@ use super::{
     ufuncs::{self, core_dimensions},
 };
 use crate::{
-    abi::{self, Cast, ConstructFn, Element, ElementSpec, Identity, Loop, LoopFn},
+    abi::{self, Cast, ConstructFn, Element, ElementSpec, ElementVTable, Identity, Loop, LoopFn},
     erased::{ElementType, Registry, read_prefixed},
     numpy_abi::{self, NpyAuxData, NumpyApi, PyArray_DTypeMeta},
 };
@@ -27,6 +27,9 @@ use std::{
 pub static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::default);
 /// Their DTypes, in the order of registration.
 static DTYPES: RwLock<Vec<&'static DType>> = RwLock::new(Vec::new());
+
+/// Types that have no DType of ours, in the order of registration.
+static BARE: RwLock<Vec<&'static ElementType>> = RwLock::new(Vec::new());
 
 /// What is registered for a DType beside its class. Filled once, before anybody can use it.
 #[derive(Default)]
@@ -99,6 +102,61 @@ pub fn dtype_named(name: &str) -> Option<&'static DType> {
 /// All DTypes, in the order of registration.
 pub fn all() -> Vec<&'static DType> {
     DTYPES.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+}
+
+/// All element types in the order of registration, those without a DType last.
+pub fn elements() -> Vec<&'static ElementType> {
+    let bare = BARE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    all().into_iter().map(DType::element).chain(bare.iter().copied()).collect()
+}
+
+/// The element type of a handle if it has no DType.
+pub fn bare_element(element: *const Element) -> Option<&'static ElementType> {
+    let bare = BARE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    bare.iter().copied().find(|known| ptr::from_ref(*known).cast() == element)
+}
+
+/// The element type of a handle, with or without a DType.
+pub fn element_of(element: *const Element) -> Option<&'static ElementType> {
+    if let Some(dtype) = dtype_of(element) {
+        return Some(dtype.element());
+    }
+    bare_element(element)
+}
+
+/// Registers a type without a DType, for handler mode. `registrant` is the module that does so.
+///
+/// # Errors
+/// `ValueError` for a vtable with missing or wrong members and for a name that is taken.
+///
+/// # Safety
+/// `vtable` is a client's vtable as [`crate::abi`] describes it.
+pub unsafe fn register_bare(
+    vtable: *const ElementVTable,
+    registrant: Option<&str>,
+) -> PyResult<&'static ElementType> {
+    // SAFETY: the caller's promise.
+    let element = unsafe { ElementType::from_vtable(vtable) }
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    if element.has_zero_promise() {
+        return Err(PyValueError::new_err(format!(
+            "{}: `zero_bytes` must be DENIZEN_ZERO_NO_PROMISE for a type without a dtype: its \
+             objects lie where the init bitmap alone tells which of them live",
+            element.name()
+        )));
+    }
+    let Some((module, _)) = element.name().rsplit_once('.') else {
+        return Err(PyValueError::new_err(format!(
+            "the name {:?} of an element type must be `module.Name`",
+            element.name()
+        )));
+    };
+    let registrant = registrant.unwrap_or(module).to_owned();
+    let element = REGISTRY
+        .register(element, &registrant)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    BARE.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push(element);
+    Ok(element)
 }
 
 /// Registers a type and adds its scalar class and DType class to `module`.

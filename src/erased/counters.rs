@@ -4,7 +4,7 @@
 
 use crate::abi::Stats;
 use std::sync::atomic::{
-    AtomicU32, AtomicU64,
+    AtomicI64, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed},
 };
 
@@ -45,6 +45,8 @@ struct Slot([AtomicU64; 5]);
 #[derive(Default)]
 pub struct Counters {
     slots: [Slot; SLOTS],
+    lent: AtomicI64,
+    stale: AtomicU64,
 }
 
 impl Counters {
@@ -68,6 +70,16 @@ impl Counters {
         }
     }
 
+    /// So many more objects are lent to foreign memory in handler mode.
+    pub fn lent(&self, more: i64) {
+        self.lent.fetch_add(more, Relaxed);
+    }
+
+    /// A raw copy was read whose original is gone.
+    pub fn note_stale(&self) {
+        self.stale.fetch_add(1, Relaxed);
+    }
+
     /// The sums over all threads.
     pub fn read(&self) -> Stats {
         let mut sums = [0u64; 5];
@@ -85,6 +97,8 @@ impl Counters {
             relocated,
             foreign,
             reconciled,
+            lent: self.lent.load(Relaxed).max(0) as u64,
+            stale: self.stale.load(Relaxed),
         }
     }
 }

@@ -6,7 +6,7 @@
 //! usual, and the size that `free` gets may be wrong. The segment's header knows better. There is
 //! no error channel but NULL; a destructor that fails during `free` goes to the hook.
 
-use super::note;
+use super::{note, objects};
 use crate::{
     erased::{ElementType, Failure},
     segment::{Host, Segment, Source},
@@ -28,7 +28,7 @@ pub fn set_unraisable_hook(hook: fn(&Failure)) {
     let _ = UNRAISABLE.set(hook);
 }
 
-fn unraisable(failure: &Failure) {
+pub(super) fn unraisable(failure: &Failure) {
     if let Some(hook) = UNRAISABLE.get() {
         hook(failure);
     }
@@ -114,6 +114,8 @@ pub unsafe extern "C" fn realloc(
             if let Some(failure) = &resized.destructor {
                 unraisable(failure);
             }
+            // SAFETY: the caller's promise.
+            unsafe { objects::resized(resized.segment) };
             resized.segment.cells().as_ptr().cast()
         }
         Err(_) => ptr::null_mut(),

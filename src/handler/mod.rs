@@ -2,9 +2,10 @@
 //!
 //! The functions here are what NumPy calls; the capsule around them and the variable that makes
 //! them current are Python's business (`dtype::arming` for our own dtypes, `python::handler` for
-//! handler mode). What the creator of an array knows about it arrives as a [`note`].
+//! handler mode, whose dtypes keep objects by way of [`objects`]). What the creator of an array knows about it arrives as a [`note`].
 
 mod functions;
 pub mod note;
+pub mod objects;
 
 pub use functions::{calloc, free, malloc, realloc, set_unraisable_hook};

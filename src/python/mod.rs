@@ -64,15 +64,15 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Names of the registered element types, in the order of registration.
 #[pyfunction]
 fn types() -> Vec<&'static str> {
-    register::all().iter().map(|dtype| dtype.element().name()).collect()
+    register::elements().iter().map(|element| element.name()).collect()
 }
 
 /// Counters of each registered element type.
 #[pyfunction]
 fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
-    for dtype in register::all() {
-        let read = dtype.element().counters().read();
+    for element in register::elements() {
+        let read = element.counters().read();
         let counters = PyDict::new(py);
         counters.set_item("live", read.live)?;
         counters.set_item("constructed", read.constructed)?;
@@ -80,7 +80,9 @@ fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         counters.set_item("relocated", read.relocated)?;
         counters.set_item("foreign", read.foreign)?;
         counters.set_item("reconciled", read.reconciled)?;
-        all.set_item(dtype.element().name(), counters)?;
+        counters.set_item("lent", read.lent)?;
+        counters.set_item("stale", read.stale)?;
+        all.set_item(element.name(), counters)?;
     }
     Ok(all)
 }

@@ -342,6 +342,38 @@ impl Segment {
         unsafe { header.as_mut() }.dependency = header::Dependency { context, release };
     }
 
+    /// What [`Self::set_dependency`] was called with.
+    #[inline]
+    pub fn dependency(self) -> (*mut std::ffi::c_void, Option<ReleaseFn>) {
+        let header::Dependency { context, release } = self.header().dependency;
+        (context, release)
+    }
+
+    /// The type that the segment was made for or is bound to.
+    #[inline]
+    pub fn intended(self) -> Option<&'static ElementType> {
+        self.header().type_word().0
+    }
+
+    /// Address of a cell of the bound type.
+    #[inline]
+    pub fn cell_address(self, index: usize) -> NonNull<u8> {
+        debug_assert!(index < self.cell_count());
+        let size = self.element().map_or(0, ElementType::size);
+        // SAFETY: the cells lie in the block.
+        unsafe { self.cells().add(index * size) }
+    }
+
+    /// Whether there is a live object in a cell of the bound type.
+    ///
+    /// # Safety
+    /// `segment-cells` for reading the cell.
+    #[inline]
+    pub unsafe fn holds(self, index: usize) -> bool {
+        // SAFETY: the same contract.
+        self.element().is_some_and(|element| unsafe { self.live_mask(element, index, 1) } != 0)
+    }
+
     /// Cells `range` to read.
     ///
     /// # Safety

@@ -7,7 +7,7 @@
 use super::{Ledger, RUN, Segment};
 use crate::{
     abi,
-    erased::{CELLS_PER_MASK, CellsMut, ElementType, Failure, Tally, rules},
+    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Failure, Tally, rules},
 };
 use std::ops::Range;
 
@@ -220,6 +220,39 @@ impl Segment {
             }
             .map_err(|failure| failure.after(done * pieces.step))?;
         }
+        Ok(())
+    }
+
+    /// Copies an object from anywhere into one cell: assigned where there is an object, else built.
+    ///
+    /// # Errors
+    /// The cell is as it was. An index outside the cells fails at once.
+    ///
+    /// # Safety
+    /// `segment-cells` for writing the cell; `object` is a live object of the type, in no cell that
+    /// is written meanwhile.
+    pub unsafe fn put(self, index: usize, object: *const u8) -> Result<(), Failure> {
+        let range = index..index.saturating_add(1);
+        let element = self.typed(&range)?;
+        // SAFETY: the caller's promise: one object to read.
+        let source = unsafe { Cells::new(object, element.size() as isize, 1) };
+        if element.has_zero_promise() {
+            // SAFETY: the same contract; one cell each.
+            return unsafe {
+                self.booked(element, range, |cells| rules::copy(element, cells, source))
+            };
+        }
+        let bitmap = self.bitmap_for(element);
+        // SAFETY: the same contract; the bit says which operation the cell's state allows.
+        unsafe {
+            if bitmap.get(index, 1) != 0 {
+                return element.assign(self.run_mut(element, range), source);
+            }
+            element.copy_construct(self.run_mut(element, range), source)?;
+        }
+        self.note_built();
+        bitmap.fill(index, 1, true);
+        element.counters().add(Tally { constructed: 1, ..Tally::default() });
         Ok(())
     }
 

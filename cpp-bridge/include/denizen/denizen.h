@@ -51,7 +51,7 @@ typedef struct denizen_element denizen_element;
  * Version of this interface that this copy was built for: `major << 16 | minor`. A new minor
  * version only appends; another major version is another interface.
  */
-#define DENIZEN_ABI_VERSION (1 << 16)
+#define DENIZEN_ABI_VERSION ((1 << 16) | 1)
 
 /** What a fallible function returns: DENIZEN_OK or one of the failures. */
 typedef int32_t denizen_status;
@@ -528,6 +528,21 @@ typedef uint32_t denizen_adopt_flags;
 /** The array is not writeable. */
 #define DENIZEN_ADOPT_READ_ONLY 1
 
+/** Bytes of a cell in handler mode: the itemsize of a legacy dtype. */
+#define DENIZEN_CELL_SIZE 24
+
+/** Alignment that such a dtype declares. */
+#define DENIZEN_CELL_ALIGN 8
+
+/**
+ * Most objects of one type that are lent to foreign memory at once; where there would be more,
+ * those go that were not used for longest.
+ */
+#define DENIZEN_LENT_LIMIT (1 << 16)
+
+/** denizen_api.peek met a raw copy whose original is gone or has another value by now. No failure. */
+#define DENIZEN_STALE 1
+
 /** The cells of an array, lent to a client until denizen_api.release_view. */
 typedef struct denizen_view {
     /** Bytes of this struct that the client provides. */
@@ -564,6 +579,10 @@ typedef struct denizen_stats {
     uint64_t foreign;
     /** Bits of init bitmaps corrected after NumPy moved bytes raw. */
     uint64_t reconciled;
+    /** Of `live`: objects lent to foreign memory by denizen_api.touch and denizen_api.store. */
+    uint64_t lent;
+    /** How often denizen_api.peek met a raw copy whose original is gone or has another value. */
+    uint64_t stale;
 } denizen_stats;
 
 /**
@@ -633,6 +652,43 @@ typedef struct denizen_api {
     void *(*segment_of)(const void *pointer);
     /** Turns a failure of a client's own function into a Python exception. */
     void (*raise)(const struct denizen_report *report);
+    /**
+     * Registers a type that gets no NumPy dtype of ours: for a legacy dtype whose arrays are made
+     * in handler mode. Its cells in NumPy arrays have DENIZEN_CELL_SIZE bytes (the itemsize), which
+     * name an object of the type's own size and alignment; `zero_bytes` is
+     * DENIZEN_ZERO_NO_PROMISE, and trivial relocation is not asked for. `module` (may be NULL) is named where the name is taken.
+     */
+    denizen_status (*register_type)(const struct denizen_element_vtable *vtable,
+                                    PyObject *module,
+                                    const denizen_element **element);
+    /**
+     * The object of the cell at `pointer`, to be changed: default-constructed where there is
+     * none, the cell's own where NumPy copied the cell's bytes. Touch the cells that an operation
+     * writes before those that it reads. The address is good until NumPy is called again.
+     *
+     * Fails where the type has no default, where the memory holds another type, and where no cell
+     * begins there.
+     */
+    denizen_status (*touch)(void *pointer, const denizen_element *element, void **object);
+    /**
+     * The object of the cell at `pointer`, to be read, or NULL where there is none, which means
+     * the type's default. Builds nothing. DENIZEN_STALE with NULL: the cell is a raw copy that NumPy
+     * made of another one, whose object is gone or has another value by now.
+     */
+    denizen_status (*peek)(const void *pointer, const denizen_element *element, const void **object);
+    /**
+     * Copies `object`, of the type, into the cell at `pointer`: assigned where there is an object,
+     * else copy-constructed.
+     */
+    denizen_status (*store)(void *pointer, const denizen_element *element, const void *object);
+    /** Makes the cell at `pointer` vacant; its object is destroyed. */
+    denizen_status (*vacate)(void *pointer, const denizen_element *element);
+    /**
+     * Destroys the objects that are lent to foreign memory (NumPy's buffers), of one type or (NULL)
+     * of all, and returns how many. Call it while no operation on the type is at work. Without it
+     * at most DENIZEN_LENT_LIMIT of a type stay, those used last.
+     */
+    size_t (*sweep)(const denizen_element *element);
 } denizen_api;
 
 /** Bytes of the function table up to and with a member, for denizen_import_sized(). */

@@ -1,0 +1,137 @@
+//! Which stores there are. No function of a client runs under this lock, which is held for
+//! look-ups only.
+
+use super::{handle::Handle, lent::Lent, owned::Owned};
+use crate::{
+    erased::{ElementType, Failure},
+    segment::Segment,
+};
+use std::{
+    collections::HashMap,
+    sync::{LazyLock, Mutex, MutexGuard, PoisonError},
+};
+
+/// Numbers the names, so that none is ever given twice.
+#[derive(Default)]
+pub(super) struct Generations(u64);
+
+impl Generations {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 += 1;
+        self.0
+    }
+}
+
+/// One place where objects of one type are kept.
+pub(super) enum Store {
+    /// The objects of one array.
+    Owned(Owned),
+    /// Those in foreign memory.
+    Lent(Lent),
+}
+
+/// All stores.
+#[derive(Default)]
+pub(super) struct Tables {
+    pub(super) stores: HashMap<u32, Store>,
+    /// The lent objects of each type, by the type's address.
+    lenders: HashMap<usize, u32>,
+    last: u32,
+    pub(super) generations: Generations,
+}
+
+static TABLES: LazyLock<Mutex<Tables>> = LazyLock::new(Mutex::default);
+
+/// The tables, for a moment.
+pub(super) fn lock() -> MutexGuard<'static, Tables> {
+    TABLES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tables {
+    /// A number that no store has.
+    fn number(&mut self) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if self.last != 0 && !self.stores.contains_key(&self.last) {
+                return self.last;
+            }
+        }
+    }
+
+    /// A store for the objects of an array of so many cells.
+    pub(super) fn new_owned(
+        &mut self,
+        element: &'static ElementType,
+        count: usize,
+    ) -> Result<u32, Failure> {
+        let id = self.number();
+        self.stores.insert(id, Store::Owned(Owned::new(element, id, count)?));
+        Ok(id)
+    }
+
+    /// The objects of an array, by the number of the store.
+    pub(super) fn owned(&mut self, id: u32) -> Option<&mut Owned> {
+        match self.stores.get_mut(&id)? {
+            Store::Owned(owned) => Some(owned),
+            Store::Lent(_) => None,
+        }
+    }
+
+    /// The lent objects of a type, if any ever were.
+    pub(super) fn lent(&mut self, element: &ElementType) -> Option<&mut Lent> {
+        let id = self.lenders.get(&std::ptr::from_ref(element).addr())?;
+        match self.stores.get_mut(id)? {
+            Store::Lent(lent) => Some(lent),
+            Store::Owned(_) => None,
+        }
+    }
+
+    /// Makes the store for [`Self::lent`].
+    pub(super) fn ensure_lent(&mut self, element: &'static ElementType) -> u32 {
+        let address = std::ptr::from_ref(element).addr();
+        if let Some(id) = self.lenders.get(&address) {
+            return *id;
+        }
+        let id = self.number();
+        self.stores.insert(id, Store::Lent(Lent::new(element, id)));
+        self.lenders.insert(address, id);
+        id
+    }
+
+    /// What a name means now: the type, and the segment and cell where the object is (if there is
+    /// one).
+    pub(super) fn resolve(
+        &mut self,
+        name: Handle,
+    ) -> Option<(&'static ElementType, Segment, usize)> {
+        match self.stores.get_mut(&name.store)? {
+            Store::Owned(owned) => {
+                let slot = owned.slot_of(name)?;
+                Some((owned.element, owned.objects, slot as usize))
+            }
+            Store::Lent(lent) => {
+                let slot = lent.slot_of(name)?;
+                let (segment, cell) = lent.place_of(slot);
+                Some((lent.element, segment, cell))
+            }
+        }
+    }
+
+    /// The name of what is in a store's slot now.
+    pub(super) fn name(&mut self, store: u32, slot: u32) -> Option<Handle> {
+        let generations = &mut self.generations;
+        Some(match self.stores.get_mut(&store)? {
+            Store::Owned(owned) => owned.name(slot, generations),
+            Store::Lent(lent) => lent.name(slot, generations),
+        })
+    }
+
+    /// Gives a store's slot up.
+    pub(super) fn disown(&mut self, store: u32, slot: u32) {
+        match self.stores.get_mut(&store) {
+            Some(Store::Owned(owned)) => owned.disown(slot),
+            Some(Store::Lent(lent)) => lent.disown(slot),
+            None => {}
+        }
+    }
+}
