@@ -51,7 +51,7 @@ struct kept_owner {
 
 /** How an owner is kept: a Python object by a reference, anything else by itself. */
 template <class Owner>
-auto keep(Owner &&owner)
+auto keep_owner(Owner &&owner)
 {
     using plain = std::decay_t<Owner>;
     if constexpr (std::is_convertible_v<plain, PyObject *>) {
@@ -142,7 +142,7 @@ template <class T, class Owner>
     using value = std::remove_const_t<T>;
     detail::require_inline<value>();
     return detail::adopt_cells<value>(data, std::is_const_v<T>, shape, &strides,
-                                      detail::keep(std::forward<Owner>(owner)));
+                                      detail::keep_owner(std::forward<Owner>(owner)));
 }
 
 /** The same for elements that lie one after the other in C order. */
@@ -152,7 +152,7 @@ template <class T, class Owner>
     using value = std::remove_const_t<T>;
     detail::require_inline<value>();
     return detail::adopt_cells<value>(data, std::is_const_v<T>, shape, nullptr,
-                                      detail::keep(std::forward<Owner>(owner)));
+                                      detail::keep_owner(std::forward<Owner>(owner)));
 }
 
 /**
@@ -165,7 +165,7 @@ template <class T, class Allocator>
 {
     detail::require_adoptable<T>();
     detail::require_count(shape, elements.size());
-    auto owner = detail::keep(std::move(elements));
+    auto owner = detail::keep_owner(std::move(elements));
     const T *data = owner->owner.data();
     return detail::adopt_cells<T>(data, false, shape, nullptr, std::move(owner));
 }
