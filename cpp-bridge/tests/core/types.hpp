@@ -39,10 +39,7 @@ class heap_number {
 public:
     heap_number() : heap_number(0.0) {}
     heap_number(double value) : value_(new double(value)) { built++; }
-    heap_number(const heap_number &other) : heap_number(*other.value_)
-    {
-        copied++;
-    }
+    heap_number(const heap_number &other) : heap_number((bomb::tick(), *other.value_)) { copied++; }
     heap_number(heap_number &&other) : heap_number(0.0) { std::swap(value_, other.value_); }
     heap_number &operator=(const heap_number &other)
     {
@@ -110,7 +107,22 @@ template <>
 struct denizen::zero_bytes<heap_number>
     : std::integral_constant<denizen::zero, denizen::zero::vacant> {};
 
-/* A trivially copyable number whose operators return expressions. No promise: tagged. */
+/* A number with conversions both ways, whose text has six digits. */
+struct number {
+    double value = 0;
+    number() = default;
+    number(double v) : value(v) {}
+    explicit number(const std::string &text) : value(std::stod(text)) {}
+    operator double() const { return value; }
+};
+inline bool operator==(const number &x, const number &y) { return x.value == y.value; }
+inline bool operator<(const number &x, const number &y) { return x.value < y.value; }
+inline std::ostream &operator<<(std::ostream &stream, const number &x) { return stream << x.value; }
+template <>
+struct denizen::zero_bytes<number>
+    : std::integral_constant<denizen::zero, denizen::zero::default_value> {};
+
+/* A number whose operators return expressions. No promise: tagged. */
 struct lazy_number : live_count<lazy_number> {
     double value = 1;
     lazy_number() = default;
@@ -207,12 +219,8 @@ inline wide operator+(const wide &x, const wide &y)
     return wide(x.values[0] + y.values[0]);
 }
 
-/* Fails in many ways, by its value. */
-struct grenade : live_count<grenade> {
-    int value = 0;
-    grenade() = default;
-    explicit grenade(int v) : value(v) {}
-};
+/* Never registered. */
+struct stranger {};
 
 /* Its destructor throws for the value 13. */
 struct hot_potato : live_count<hot_potato> {

@@ -5,7 +5,10 @@
  * element inlines. One try block stands around all elements.
  *
  * Callables (T: the element type; U, V: any element or built-in types):
- *     T f(const T &, U, ..)              returns the result; `std::tuple` or `std::pair` of several
+ *     T f(const T &, U, ..)              returns the result; `std::tuple` or `std::pair` of several.
+ *                                        An expression that converts to T counts, but the callable
+ *                                        has returned when it is evaluated: say `-> T` where it
+ *                                        refers to something that lives in the callable
  *     void f(T &out, const T &, U, ..)   writes the result into `out`; several outputs come first
  *
  * A callable that writes gets an `out` that is an object already: the old one of a cell that is

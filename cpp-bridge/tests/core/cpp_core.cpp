@@ -1,6 +1,6 @@
 /*
  * An extension module on the bare C API of Python: element types of all sorts, described with
- * denizen.hpp. tests/python/test_cpp_core.py uses them.
+ * denizen.hpp. test_core.py uses them.
  */
 #include "types.hpp"
 
@@ -81,6 +81,7 @@ void add_heap_number(PyObject *module)
                   }
                   return heap_number(std::log(x.get()));
               })
+        .loop("isinf", [](const heap_number &) { return PyGILState_Check() == 1; })
         .documentation("A number on the heap.")
         .thread_safe()
         .add_to(module);
@@ -92,13 +93,13 @@ void add_scalars(PyObject *module)
     denizen::element<lazy_number>("LazyNumber")
         .arithmetic()
         .loop("multiply", [](const lazy_number &x, int y) { return lazy_number(x.value * y); })
-        .loop("subtract", [](const lazy_number &x, const lazy_number &y) {
-            return x + lazy_number(-y.value);
-        })
+        /* Returns an expression. */
+        .loop("logaddexp", [](const lazy_number &x, const lazy_number &y) { return x + y; })
         .loop("hypot",
               [](const heap_number &x, const lazy_number &y) {
                   return heap_number(std::hypot(x.get(), y.value));
               })
+        .loop("isinf", [](const lazy_number &) { return PyGILState_Check() == 1; })
         .cast_from<double>(casting::safe)
         .cast_from<std::complex<float>>(
             casting::unsafe,
@@ -116,8 +117,50 @@ void add_scalars(PyObject *module)
         .add_to(module);
 }
 
+template <class U>
+std::complex<U> to_complex(const number &x)
+{
+    return {static_cast<U>(x.value), U(0)};
+}
+
+/* Casts by the type's own conversions. */
+void add_number(PyObject *module)
+{
+    denizen::element<number>("Number")
+        .ordering()
+        .text()
+        .cast<bool>()
+        .cast<signed char>()
+        .cast<unsigned char>()
+        .cast<short>()
+        .cast<unsigned short>()
+        .cast<int>()
+        .cast<unsigned>()
+        .cast<long>()
+        .cast<unsigned long>()
+        .cast<float>()
+        .cast<double>()
+        .cast<long double>()
+        .cast_to<std::complex<float>>(casting::unsafe, to_complex<float>)
+        .cast_to<std::complex<double>>(casting::unsafe, to_complex<double>)
+        .cast_to<std::complex<long double>>(casting::unsafe, to_complex<long double>)
+        .compare([](const number &x, const number &y) -> std::optional<int> {
+            if (std::isnan(x.value) || std::isnan(y.value)) {
+                return std::nullopt;
+            }
+            /* From large to small. */
+            return x.value < y.value ? 1 : y.value < x.value ? -1 : 0;
+        })
+        .add_to(module);
+}
+
+/* Nothing but its life. */
+struct plain : live_count<plain> {};
+
 void add_odd_ones(PyObject *module)
 {
+    denizen::element<plain>("Plain").add_to(module);
+
     denizen::element<ticket>("Ticket")
         .loop("add",
               [](const ticket &x, const ticket &y) { return ticket(*x.number + *y.number); })
@@ -230,7 +273,7 @@ void add_python_class(PyObject *module)
     /* A subclass of int, kept for good. */
     static PyObject *type = PyObject_CallFunction(
         reinterpret_cast<PyObject *>(&PyType_Type), "s(O){ss}", "BoxedInt",
-        reinterpret_cast<PyObject *>(&PyLong_Type), "__module__", "denizen_cpp_core");
+        reinterpret_cast<PyObject *>(&PyLong_Type), "__module__", "cpp_core");
     if (type == nullptr) {
         throw denizen::python_error();
     }
@@ -262,6 +305,7 @@ long long live(const std::string &name)
     if (name == "Ticket") return ticket::live();
     if (name == "Coordinate") return coordinate::live();
     if (name == "Anchored") return anchored::live();
+    if (name == "Plain") return plain::live();
     if (name == "Wide") return wide::live();
     if (name == "HotPotato") return hot_potato::live();
     throw std::out_of_range("no such type: " + name);
@@ -339,8 +383,8 @@ static PyObject *py_add_liar(PyObject *module, PyObject *number)
                 .add_to(module);
             break;
         case 7:
-            denizen::element<grenade>("Grenade")
-                .loop("add", [](const grenade &x, const zero_liar &) { return x; })
+            denizen::element<zero_liar, denizen::storage::boxed>("Friend")
+                .loop("add", [](const zero_liar &x, const stranger &) { return x; })
                 .add_to(module);
             break;
         default: denizen::element<wide>("not a name").module("elsewhere").add_to(module);
@@ -384,11 +428,11 @@ static PyMethodDef methods[] = {
 };
 
 static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "denizen_cpp_core", nullptr, -1, methods, nullptr, nullptr, nullptr,
+    PyModuleDef_HEAD_INIT, "cpp_core", nullptr, -1, methods, nullptr, nullptr, nullptr,
     nullptr,
 };
 
-PyMODINIT_FUNC PyInit_denizen_cpp_core(void)
+PyMODINIT_FUNC PyInit_cpp_core(void)
 {
     PyObject *module = PyModule_Create(&definition);
     if (module == nullptr) {
@@ -397,6 +441,7 @@ PyMODINIT_FUNC PyInit_denizen_cpp_core(void)
     const int status = denizen::guard([&] {
         add_heap_number(module);
         add_scalars(module);
+        add_number(module);
         add_odd_ones(module);
         add_standard(module);
         add_python_class(module);
