@@ -9,7 +9,7 @@ namespace {
 
 int failures = 0;
 
-void check(bool good, const char* what)
+void check(bool good, const char *what)
 {
     if (!good) {
         std::fprintf(stderr, "failed: %s\n", what);
@@ -18,12 +18,12 @@ void check(bool good, const char* what)
 }
 
 template <typename Error, typename Function>
-void check_throws(Function function, const char* what)
+void check_throws(Function function, const char *what)
 {
     try {
         function();
         check(false, what);
-    } catch (const Error&) {
+    } catch (const Error &) {
     }
 }
 
@@ -36,7 +36,7 @@ void values_and_precision()
     real out = real(5.0).with_precision(200);
     mp::add(out, third, real(1.0));
     check(out.precision() == 113, "an output takes over the precision of the result");
-    check(real(std::numeric_limits<std::int64_t>::min()).precision() == 64, "int64 is exact");
+    check(real(std::numeric_limits<std::int64_t>::max()).precision() == 64, "int64 is exact");
     check(real(std::uint64_t{7}).precision() == 53, "small integers have the default precision");
     check(real("1e3", 10).precision() == 10, "the asked precision is the precision");
     check(real("123456789012345678901234567890").precision() > 53, "integer text is exact");
@@ -67,7 +67,7 @@ void life()
     check(x == real() && y == real(1.25) && x.heap_bytes() == 0, "a moved-from number is 0");
     x = y;
     check(x == y && x.precision() == 500, "a moved-from number can be assigned to");
-    const void* limbs = x.get()->_mpfr_d;
+    const void *limbs = x.get()->_mpfr_d;
     x = real(2.5).with_precision(499);
     real w = real(7.0).with_precision(450);
     limbs = w.get()->_mpfr_d;
@@ -78,18 +78,18 @@ void life()
     check(limbs == w.get()->_mpfr_d && w == nine, "copy assignment keeps limbs of the same size");
     w = real();
     check(w == real() && w.heap_bytes() == 0, "a default value has no limbs");
-    const real& self = y;
+    const real &self = y;
     y = self;
     check(y == real(1.25), "self-assignment");
 }
 
 void text()
 {
-    for (const char* shown : {"0.0", "-0.0", "1.5", "0.1", "1e+22", "123456.0", "1e-05", "inf",
+    for (const char *shown : {"0.0", "-0.0", "1.5", "0.1", "1e+22", "123456.0", "1e-05", "inf",
                               "-inf", "nan", "0.0001", "-2.5e-300", "9007199254740993.0"}) {
         check(real(shown, 64).to_string() == shown, shown);
     }
-    for (const char* bad : {"", " ", "+", "1e", "e5", "1.5x", "0x10", ".", "1_0", "--1", "nan(1)",
+    for (const char *bad : {"", " ", "+", "1e", "e5", "1.5x", "0x10", ".", "1_0", "--1", "nan(1)",
                             "1 2", "infin", "1e+"}) {
         check_throws<std::invalid_argument>([bad] { real{std::string_view(bad)}; }, bad);
     }
@@ -105,7 +105,7 @@ void text()
 
 void bytes()
 {
-    for (const char* shown : {"0", "-0", "1.5", "-inf", "nan", "1e-4000", "-123456789012345678901"}) {
+    for (const char *shown : {"0", "-0", "1.5", "-inf", "nan", "1e-4000", "-12345678901234567890"}) {
         const real x(shown, 77);
         const auto saved = x.save();
         const real y = real::load(saved.data(), saved.size());
@@ -119,7 +119,7 @@ void bytes()
             try {
                 const real z = real::load(changed.data(), changed.size());
                 check(z.precision() >= 1, "a changed byte is refused or gives a number");
-            } catch (const std::invalid_argument&) {
+            } catch (const std::invalid_argument &) {
             }
         }
     }
@@ -133,17 +133,17 @@ void rounding_down()
             real remainder;
             mp::divide_floor(&quotient, &remainder, real(x), real(y));
             check(quotient == real(std::floor(x / y)), "the quotient is rounded down");
-            check(mp::sign_bit(remainder) == std::signbit(y), "the remainder has the divisor's sign");
+            check(mp::sign_bit(remainder) == std::signbit(y), "the remainder has y's sign");
         }
     }
 }
 
 void conversions()
 {
-    check(real(1.5).to_int64() == 1 && real(-1.5).to_int64() == -1, "integers are cut");
-    check_throws<std::domain_error>([] { real("nan").to_int64(); }, "NaN is no integer");
-    check_throws<std::overflow_error>([] { real(1e19).to_int64(); }, "too large");
-    check_throws<std::overflow_error>([] { real(-1.0).to_uint64(); }, "negative");
+    check(std::int64_t(real(1.5)) == 1 && std::int64_t(real(-1.5)) == -1, "integers are cut");
+    check_throws<std::domain_error>([] { (void)std::int64_t(real("nan")); }, "NaN is no integer");
+    check_throws<std::overflow_error>([] { (void)std::int64_t(real(1e19)); }, "too large");
+    check_throws<std::overflow_error>([] { (void)std::uint64_t(real(-1.0)); }, "negative");
     check(real(0.5).hash() == (std::int64_t{1} << 60), "hash of 0.5");
     check(real(-1.0).hash() == -2, "hash of -1");
 }

@@ -43,8 +43,8 @@ private:
 class integer {
 public:
     integer() { mpz_init(value_); }
-    integer(const integer&) = delete;
-    integer& operator=(const integer&) = delete;
+    integer(const integer &) = delete;
+    integer &operator=(const integer &) = delete;
     ~integer() { mpz_clear(value_); }
     operator mpz_ptr() { return value_; }
 
@@ -68,6 +68,20 @@ mpfr_srcptr real::default_zero() noexcept
     return zero.value;
 }
 
+namespace {
+
+/// Enough bits for an integer: the default precision, or 64.
+mpfr_prec_t integer_precision(std::uint64_t x)
+{
+    const std::uint64_t largest = std::uint64_t{1} << real::default_precision;
+    while (x > largest && x % 2 == 0) {
+        x /= 2;
+    }
+    return x <= largest ? real::default_precision : 64;
+}
+
+}  // namespace
+
 real::real(long double x) : real()
 {
     constexpr mpfr_prec_t bits = std::max<mpfr_prec_t>(LDBL_MANT_DIG, default_precision);
@@ -77,19 +91,18 @@ real::real(long double x) : real()
 
 real::real(std::int64_t x) : real()
 {
-    const std::int64_t exact = std::int64_t{1} << default_precision;
-    mpfr_set_si(reserve(x >= -exact && x <= exact ? default_precision : 64), x, MPFR_RNDN);
+    const auto size = static_cast<std::uint64_t>(x);
+    mpfr_set_si(reserve(integer_precision(x < 0 ? 0 - size : size)), x, MPFR_RNDN);
 }
 
 real::real(std::uint64_t x) : real()
 {
-    const std::uint64_t exact = std::uint64_t{1} << default_precision;
-    mpfr_set_ui(reserve(x <= exact ? default_precision : 64), x, MPFR_RNDN);
+    mpfr_set_ui(reserve(integer_precision(x)), x, MPFR_RNDN);
 }
 
 void real::change_precision(mpfr_prec_t precision)
 {
-    void* limbs = allocate(precision);
+    void *limbs = allocate(precision);
     mpfr_t changed;
     mpfr_custom_init_set(changed, MPFR_ZERO_KIND, 0, precision, limbs);
     mpfr_set(changed, value_, MPFR_RNDN);
@@ -105,7 +118,7 @@ real real::with_precision(mpfr_prec_t precision) const
     return out;
 }
 
-std::int64_t real::to_int64() const
+real::operator std::int64_t() const
 {
     mpfr_srcptr x = get();
     if (mpfr_nan_p(x)) {
@@ -117,7 +130,7 @@ std::int64_t real::to_int64() const
     return mpfr_get_si(x, MPFR_RNDZ);
 }
 
-std::uint64_t real::to_uint64() const
+real::operator std::uint64_t() const
 {
     mpfr_srcptr x = get();
     if (mpfr_nan_p(x)) {
@@ -150,8 +163,9 @@ struct decimal {
 [[noreturn]] void refuse(std::string_view text)
 {
     constexpr std::size_t most = 60;
-    std::string shown(text.substr(0, most));
-    throw std::invalid_argument("not a number: '" + shown + (text.size() > most ? "..." : "") + "'");
+    const std::string shown(text.substr(0, most));
+    const char *rest = text.size() > most ? "..." : "";
+    throw std::invalid_argument("not a number: '" + shown + rest + "'");
 }
 
 bool equals_ignoring_case(std::string_view text, std::string_view lower)
@@ -181,7 +195,7 @@ decimal scan(std::string_view text)
         }
     }
     bool any_digit = false;
-    const auto take_digits = [&](std::size_t* significant) {
+    const auto take_digits = [&](std::size_t *significant) {
         bool any = false;
         while (!rest.empty() && is_digit(rest.front())) {
             any = true;
@@ -213,7 +227,7 @@ decimal scan(std::string_view text)
     return found;
 }
 
-mpfr_prec_t precision_of(const decimal& found)
+mpfr_prec_t precision_of(const decimal &found)
 {
     const double digits = static_cast<double>(found.digits);
     const double bits = found.is_integer ? std::ceil(digits * bits_per_decimal_digit) + 1
@@ -293,10 +307,12 @@ std::string real::to_string() const
         }
         std::string digits_shown(shown.substr(0, shown.find_last_not_of('0') + 1));
         const auto size = static_cast<mpfr_exp_t>(digits_shown.size());
+        const auto longest = std::max<mpfr_exp_t>(16, static_cast<mpfr_exp_t>(most) - 1);
         // The value is 0.digits * 10 ** exponent.
-        if (exponent > -4 && exponent <= std::max<mpfr_exp_t>(16, static_cast<mpfr_exp_t>(most))) {
+        if (exponent > -4 && exponent <= longest) {
             if (exponent <= 0) {
-                digits_shown.insert(0, "0." + std::string(static_cast<std::size_t>(-exponent), '0'));
+                digits_shown.insert(0, static_cast<std::size_t>(-exponent), '0');
+                digits_shown.insert(0, "0.");
             } else if (exponent < size) {
                 digits_shown.insert(static_cast<std::size_t>(exponent), ".");
             } else {
@@ -322,7 +338,7 @@ std::string real::to_string() const
     return text;
 }
 
-std::ostream& operator<<(std::ostream& stream, const real& x) { return stream << x.to_string(); }
+std::ostream &operator<<(std::ostream &stream, const real &x) { return stream << x.to_string(); }
 
 // ---- bytes ----------------------------------------------------------------------------------
 //
@@ -337,14 +353,14 @@ namespace {
 enum class kind : unsigned char { zero, number, infinity, nan };
 constexpr unsigned char minus_flag = 16;
 
-void put(std::vector<unsigned char>& bytes, std::uint64_t value)
+void put(std::vector<unsigned char> &bytes, std::uint64_t value)
 {
     for (int shift = 0; shift < 64; shift += 8) {
         bytes.push_back(static_cast<unsigned char>(value >> shift));
     }
 }
 
-std::uint64_t take(const unsigned char* bytes)
+std::uint64_t take(const unsigned char *bytes)
 {
     std::uint64_t value = 0;
     for (int index = 7; index >= 0; --index) {
@@ -382,7 +398,7 @@ std::vector<unsigned char> real::save() const
     return bytes;
 }
 
-real real::load(const unsigned char* bytes, std::size_t size)
+real real::load(const unsigned char *bytes, std::size_t size)
 {
     constexpr std::size_t short_size = 9;
     constexpr std::size_t header_size = 17;
@@ -462,7 +478,7 @@ std::int64_t real::hash() const
 
 // ---- functions of several steps ---------------------------------------------------------------
 
-void divide_floor(real* quotient, real* remainder, const real& x, const real& y)
+void divide_floor(real *quotient, real *remainder, const real &x, const real &y)
 {
     mpfr_srcptr left = x.get();
     mpfr_srcptr right = y.get();
@@ -478,6 +494,13 @@ void divide_floor(real* quotient, real* remainder, const real& x, const real& y)
             mpfr_div(div, left, right, MPFR_RNDN);
         } else if (mpfr_nan_p(mod)) {
             mpfr_set_nan(div);
+        } else if (mpfr_inf_p(right)) {
+            // A quotient just below 0 is rounded down too, as Python does.
+            const bool below = !mpfr_zero_p(mod) && mpfr_signbit(mod) != mpfr_signbit(right);
+            mpfr_div(div, left, right, MPFR_RNDN);
+            if (below) {
+                mpfr_set_si(div, -1, MPFR_RNDN);
+            }
         } else {
             // Rounded down, the quotient has the integer part of the exact one, unless it is so
             // large that it has no fraction: then it is the nearest.
@@ -504,7 +527,7 @@ void divide_floor(real* quotient, real* remainder, const real& x, const real& y)
     }
 }
 
-void split(real& fraction, real& integer, const real& x)
+void split(real &fraction, real &integer, const real &x)
 {
     mpfr_srcptr input = x.get();
     real part;
@@ -514,7 +537,7 @@ void split(real& fraction, real& integer, const real& x)
     integer = std::move(whole);
 }
 
-void split_exponent(real& mantissa, std::int32_t& exponent, const real& x)
+void split_exponent(real &mantissa, std::int32_t &exponent, const real &x)
 {
     mpfr_srcptr input = x.get();
     const bool regular = mpfr_regular_p(input) != 0;
@@ -531,37 +554,37 @@ void split_exponent(real& mantissa, std::int32_t& exponent, const real& x)
     exponent = static_cast<std::int32_t>(power);
 }
 
-void scale(real& out, const real& x, std::int64_t exponent)
+void scale(real &out, const real &x, std::int64_t exponent)
 {
     mpfr_srcptr input = x.get();
     mpfr_mul_2si(out.reserve(x.precision()), input, exponent, MPFR_RNDN);
 }
 
-void floor(real& out, const real& x)
+void floor(real &out, const real &x)
 {
     mpfr_srcptr input = x.get();
     mpfr_floor(out.reserve(x.precision()), input);
 }
 
-void ceil(real& out, const real& x)
+void ceil(real &out, const real &x)
 {
     mpfr_srcptr input = x.get();
     mpfr_ceil(out.reserve(x.precision()), input);
 }
 
-void trunc(real& out, const real& x)
+void trunc(real &out, const real &x)
 {
     mpfr_srcptr input = x.get();
     mpfr_trunc(out.reserve(x.precision()), input);
 }
 
-void rint(real& out, const real& x)
+void rint(real &out, const real &x)
 {
     mpfr_srcptr input = x.get();
     mpfr_rint(out.reserve(x.precision()), input, MPFR_RNDN);
 }
 
-void sign(real& out, const real& x)
+void sign(real &out, const real &x)
 {
     mpfr_srcptr input = x.get();
     const bool nan = mpfr_nan_p(input) != 0;
@@ -574,13 +597,13 @@ void sign(real& out, const real& x)
     }
 }
 
-void reciprocal(real& out, const real& x)
+void reciprocal(real &out, const real &x)
 {
     mpfr_srcptr input = x.get();
     mpfr_ui_div(out.reserve(x.precision()), 1, input, MPFR_RNDN);
 }
 
-void radians(real& out, const real& x)
+void radians(real &out, const real &x)
 {
     mpfr_srcptr input = x.get();
     scratch step(x.precision());
@@ -589,7 +612,7 @@ void radians(real& out, const real& x)
     mpfr_div_ui(out.reserve(x.precision()), step, 180, MPFR_RNDN);
 }
 
-void degrees(real& out, const real& x)
+void degrees(real &out, const real &x)
 {
     mpfr_srcptr input = x.get();
     scratch turn(x.precision());
@@ -603,7 +626,7 @@ namespace {
 
 /// `max + log1p(base ** -|x - y|)`, in the logarithm of the base.
 template <unary_function Power, bool Binary>
-void log_of_sum(real& out, const real& x, const real& y)
+void log_of_sum(real &out, const real &x, const real &y)
 {
     mpfr_srcptr left = x.get();
     mpfr_srcptr right = y.get();
@@ -634,7 +657,7 @@ void log_of_sum(real& out, const real& x, const real& y)
 }
 
 /// Writes x where `first`, else y; NaN where one is NaN.
-void choose(real& out, const real& x, const real& y, bool first)
+void choose(real &out, const real &x, const real &y, bool first)
 {
     mpfr_srcptr left = x.get();
     mpfr_srcptr right = y.get();
@@ -649,21 +672,21 @@ void choose(real& out, const real& x, const real& y, bool first)
 
 }  // namespace
 
-void log_add_exp(real& out, const real& x, const real& y)
+void log_add_exp(real &out, const real &x, const real &y)
 {
     log_of_sum<mpfr_exp, false>(out, x, y);
 }
 
-void log_add_exp2(real& out, const real& x, const real& y)
+void log_add_exp2(real &out, const real &x, const real &y)
 {
     log_of_sum<mpfr_exp2, true>(out, x, y);
 }
 
-void maximum(real& out, const real& x, const real& y) { choose(out, x, y, x >= y); }
+void maximum(real &out, const real &x, const real &y) { choose(out, x, y, x >= y); }
 
-void minimum(real& out, const real& x, const real& y) { choose(out, x, y, x <= y); }
+void minimum(real &out, const real &x, const real &y) { choose(out, x, y, x <= y); }
 
-void clip(real& out, const real& x, const real& low, const real& high)
+void clip(real &out, const real &x, const real &low, const real &high)
 {
     real raised;
     maximum(raised, x, low);

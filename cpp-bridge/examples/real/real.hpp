@@ -60,7 +60,7 @@ public:
     /// @throws std::invalid_argument The text is no number, or the precision is out of range.
     explicit real(std::string_view text, mpfr_prec_t precision = 0);
 
-    real(const real& other)
+    real(const real &other)
     {
         if (other.owns()) {
             copy_fields(other, allocate(other.precision()));
@@ -69,14 +69,14 @@ public:
         }
     }
 
-    real(real&& other) noexcept
+    real(real &&other) noexcept
     {
         *value_ = *other.value_;
         other.release();
     }
 
     /// Takes over value and precision. The limbs are kept where as many are needed.
-    real& operator=(const real& other)
+    real &operator=(const real &other)
     {
         if (this == &other) {
             return *this;
@@ -86,7 +86,7 @@ public:
             release();
             return *this;
         }
-        void* limbs = significand();
+        void *limbs = significand();
         if (limbs == nullptr || size_of_limbs(precision()) != size_of_limbs(other.precision())) {
             limbs = allocate(other.precision());
             clear();
@@ -95,7 +95,7 @@ public:
         return *this;
     }
 
-    real& operator=(real&& other) noexcept
+    real &operator=(real &&other) noexcept
     {
         std::swap(*value_, *other.value_);
         return *this;
@@ -106,11 +106,12 @@ public:
     /// The number, for reading by MPFR's functions. Valid until this object changes.
     mpfr_srcptr get() const noexcept { return owns() ? value_ : default_zero(); }
 
-    /// The number, for writing by MPFR's functions, at a precision in bits. Its value stays, rounded
-    /// where the precision shrinks. What `get` returned before stays valid as an input, also of
-    /// a number that is its own result.
+    /// The number, for writing by MPFR's functions, at a precision in bits. Its value stays,
+    /// rounded where the precision shrinks. What `get` returned before stays valid as an input,
+    /// also of a number that is its own result.
     ///
-    /// Not for mpfr_set_prec, mpfr_prec_round, mpfr_swap and mpfr_clear: the memory is the object's.
+    /// Not for mpfr_set_prec, mpfr_prec_round, mpfr_swap and mpfr_clear: the memory is the
+    /// object's.
     ///
     /// @throws std::bad_alloc
     mpfr_ptr reserve(mpfr_prec_t precision)
@@ -141,8 +142,8 @@ public:
     /// The integer part.
     ///
     /// @throws std::domain_error NaN. @throws std::overflow_error Out of range.
-    std::int64_t to_int64() const;
-    std::uint64_t to_uint64() const;
+    explicit operator std::int64_t() const;
+    explicit operator std::uint64_t() const;
 
     /// The nearest value of that type; infinite where it is too large.
     explicit operator float() const noexcept { return mpfr_get_flt(get(), MPFR_RNDN); }
@@ -158,14 +159,14 @@ public:
     /// Reads what `save` wrote. The bytes need not be trustworthy.
     ///
     /// @throws std::invalid_argument They are not what `save` writes.
-    static real load(const unsigned char* bytes, std::size_t size);
+    static real load(const unsigned char *bytes, std::size_t size);
 
     /// Hash, equal for equal numbers of any precision, and equal to Python's hash of an equal int
     /// or float.
     std::int64_t hash() const;
 
 private:
-    void* significand() const noexcept { return mpfr_custom_get_significand(value_); }
+    void *significand() const noexcept { return mpfr_custom_get_significand(value_); }
     bool owns() const noexcept { return significand() != nullptr; }
 
     static std::size_t size_of_limbs(mpfr_prec_t precision) noexcept
@@ -173,9 +174,9 @@ private:
         return mpfr_custom_get_size(precision);
     }
 
-    static void* allocate(mpfr_prec_t precision)
+    static void *allocate(mpfr_prec_t precision)
     {
-        void* limbs = std::malloc(size_of_limbs(precision));
+        void *limbs = std::malloc(size_of_limbs(precision));
         if (limbs == nullptr) {
             throw std::bad_alloc();
         }
@@ -192,7 +193,7 @@ private:
     }
 
     /// Takes value and precision of a number that owns limbs, into limbs of its size.
-    void copy_fields(const real& other, void* limbs) noexcept
+    void copy_fields(const real &other, void *limbs) noexcept
     {
         const mpfr_prec_t precision = other.precision();
         std::memcpy(limbs, other.significand(), size_of_limbs(precision));
@@ -216,7 +217,7 @@ using binary_function = int(mpfr_ptr, mpfr_srcptr, mpfr_srcptr, mpfr_rnd_t);
 
 /// `out = F(x)` at the precision of `x`.
 template <unary_function F>
-void apply(real& out, const real& x)
+void apply(real &out, const real &x)
 {
     mpfr_srcptr input = x.get();
     F(out.reserve(x.precision()), input, MPFR_RNDN);
@@ -224,20 +225,20 @@ void apply(real& out, const real& x)
 
 /// `out = F(x, y)` at the larger precision.
 template <binary_function F>
-void apply(real& out, const real& x, const real& y)
+void apply(real &out, const real &x, const real &y)
 {
     mpfr_srcptr left = x.get();
     mpfr_srcptr right = y.get();
     F(out.reserve(std::max(x.precision(), y.precision())), left, right, MPFR_RNDN);
 }
 
-inline void add(real& out, const real& x, const real& y) { apply<mpfr_add>(out, x, y); }
-inline void subtract(real& out, const real& x, const real& y) { apply<mpfr_sub>(out, x, y); }
-inline void multiply(real& out, const real& x, const real& y) { apply<mpfr_mul>(out, x, y); }
-inline void divide(real& out, const real& x, const real& y) { apply<mpfr_div>(out, x, y); }
+inline void add(real &out, const real &x, const real &y) { apply<mpfr_add>(out, x, y); }
+inline void subtract(real &out, const real &x, const real &y) { apply<mpfr_sub>(out, x, y); }
+inline void multiply(real &out, const real &x, const real &y) { apply<mpfr_mul>(out, x, y); }
+inline void divide(real &out, const real &x, const real &y) { apply<mpfr_div>(out, x, y); }
 
 /// `sum += x * y`, rounded once, at the largest precision of the three.
-inline void add_product(real& sum, const real& x, const real& y)
+inline void add_product(real &sum, const real &x, const real &y)
 {
     mpfr_srcptr left = x.get();
     mpfr_srcptr right = y.get();
@@ -249,108 +250,149 @@ inline void add_product(real& sum, const real& x, const real& y)
 /// Python's `x // y` and `x % y`: the quotient is rounded down, the remainder has the sign of `y`.
 /// By 0 they are infinite or NaN as floats are. Either result may be left out (nullptr); they are
 /// not the same object. A quotient that needs more bits than the result has is rounded.
-void divide_floor(real* quotient, real* remainder, const real& x, const real& y);
+void divide_floor(real *quotient, real *remainder, const real &x, const real &y);
 
 /// The part after the point and the part before it, both with the sign of `x`.
-void split(real& fraction, real& integer, const real& x);
+void split(real &fraction, real &integer, const real &x);
 
-/// `x = mantissa * 2 ** exponent` with a mantissa in [0.5, 1); exponent 0 for 0, infinities and NaN.
-void split_exponent(real& mantissa, std::int32_t& exponent, const real& x);
+/// `x = mantissa * 2 ** exponent` with a mantissa in [0.5, 1); for 0, infinities and NaN the
+/// exponent is 0.
+void split_exponent(real &mantissa, std::int32_t &exponent, const real &x);
 
 /// `x * 2 ** exponent`.
-void scale(real& out, const real& x, std::int64_t exponent);
+void scale(real &out, const real &x, std::int64_t exponent);
 
 /// Round to an integer: down, up, towards 0, to the nearest (ties to even).
-void floor(real& out, const real& x);
-void ceil(real& out, const real& x);
-void trunc(real& out, const real& x);
-void rint(real& out, const real& x);
+void floor(real &out, const real &x);
+void ceil(real &out, const real &x);
+void trunc(real &out, const real &x);
+void rint(real &out, const real &x);
 
 /// -1, 0, 1 or NaN.
-void sign(real& out, const real& x);
-void reciprocal(real& out, const real& x);
+void sign(real &out, const real &x);
+void reciprocal(real &out, const real &x);
 
 /// Degrees to radians, and back.
-void radians(real& out, const real& x);
-void degrees(real& out, const real& x);
+void radians(real &out, const real &x);
+void degrees(real &out, const real &x);
 
 /// `log(exp(x) + exp(y))` and `log2(2 ** x + 2 ** y)`, without overflow on the way.
-void log_add_exp(real& out, const real& x, const real& y);
-void log_add_exp2(real& out, const real& x, const real& y);
+void log_add_exp(real &out, const real &x, const real &y);
+void log_add_exp2(real &out, const real &x, const real &y);
 
 /// The larger and the smaller number; NaN where one is NaN.
-void maximum(real& out, const real& x, const real& y);
-void minimum(real& out, const real& x, const real& y);
+void maximum(real &out, const real &x, const real &y);
+void minimum(real &out, const real &x, const real &y);
 /// `minimum(maximum(x, low), high)`.
-void clip(real& out, const real& x, const real& low, const real& high);
+void clip(real &out, const real &x, const real &low, const real &high);
 
 // ---- comparisons: with NaN all are false, but `!=` is true --------------------------------------
 
-inline bool operator==(const real& x, const real& y) { return mpfr_equal_p(x.get(), y.get()) != 0; }
-inline bool operator!=(const real& x, const real& y) { return mpfr_equal_p(x.get(), y.get()) == 0; }
-inline bool operator<(const real& x, const real& y) { return mpfr_less_p(x.get(), y.get()) != 0; }
-inline bool operator>(const real& x, const real& y) { return mpfr_greater_p(x.get(), y.get()) != 0; }
-inline bool operator<=(const real& x, const real& y) { return mpfr_lessequal_p(x.get(), y.get()) != 0; }
-inline bool operator>=(const real& x, const real& y)
-{
-    return mpfr_greaterequal_p(x.get(), y.get()) != 0;
-}
+namespace detail {
 
-inline bool is_nan(const real& x) { return mpfr_nan_p(x.get()) != 0; }
-inline bool is_infinite(const real& x) { return mpfr_inf_p(x.get()) != 0; }
-inline bool is_finite(const real& x) { return mpfr_number_p(x.get()) != 0; }
-inline bool sign_bit(const real& x) { return mpfr_signbit(x.get()) != 0; }
-
-/// The total order of sorting, as -1, 0 or 1: NaN is behind everything and equal to NaN.
-inline int compare(const real& x, const real& y)
+/// The order of two numbers that differ in sign, exponent or topmost limb, as -1 or 1; 0 where that
+/// does not tell, or one of them is 0, infinite or NaN. Most comparisons end here, without a call.
+inline int quick_order(const real &x, const real &y) noexcept
 {
-    if (is_nan(x) || is_nan(y)) {
-        return static_cast<int>(is_nan(x)) - static_cast<int>(is_nan(y));
+    mpfr_srcptr left = x.get();
+    mpfr_srcptr right = y.get();
+    const int left_kind = mpfr_custom_get_kind(left);
+    const int right_kind = mpfr_custom_get_kind(right);
+    constexpr int regular = MPFR_REGULAR_KIND;
+    if ((left_kind != regular && left_kind != -regular)
+        || (right_kind != regular && right_kind != -regular)) {
+        return 0;
     }
-    const int order = mpfr_cmp(x.get(), y.get());
-    return static_cast<int>(order > 0) - static_cast<int>(order < 0);
+    if (left_kind != right_kind) {
+        return left_kind > 0 ? 1 : -1;
+    }
+    const int away_from_zero = left_kind > 0 ? 1 : -1;
+    const mpfr_exp_t left_exponent = mpfr_custom_get_exp(left);
+    const mpfr_exp_t right_exponent = mpfr_custom_get_exp(right);
+    if (left_exponent != right_exponent) {
+        return left_exponent > right_exponent ? away_from_zero : -away_from_zero;
+    }
+    // The least significant limb comes first; the top bit of the last one is set.
+    const auto top = [](mpfr_srcptr number) {
+        const auto *limbs = static_cast<const mp_limb_t *>(mpfr_custom_get_significand(number));
+        return limbs[(mpfr_get_prec(number) - 1) / GMP_NUMB_BITS];
+    };
+    const mp_limb_t left_top = top(left);
+    const mp_limb_t right_top = top(right);
+    if (left_top == right_top) {
+        return 0;
+    }
+    return left_top > right_top ? away_from_zero : -away_from_zero;
 }
+
+}  // namespace detail
+
+inline bool operator==(const real &x, const real &y)
+{
+    return detail::quick_order(x, y) == 0 && mpfr_equal_p(x.get(), y.get()) != 0;
+}
+
+inline bool operator<(const real &x, const real &y)
+{
+    const int order = detail::quick_order(x, y);
+    return order != 0 ? order < 0 : mpfr_less_p(x.get(), y.get()) != 0;
+}
+
+inline bool operator<=(const real &x, const real &y)
+{
+    const int order = detail::quick_order(x, y);
+    return order != 0 ? order < 0 : mpfr_lessequal_p(x.get(), y.get()) != 0;
+}
+
+inline bool operator!=(const real &x, const real &y) { return !(x == y); }
+inline bool operator>(const real &x, const real &y) { return y < x; }
+inline bool operator>=(const real &x, const real &y) { return y <= x; }
+
+inline bool is_nan(const real &x) { return mpfr_nan_p(x.get()) != 0; }
+inline bool is_infinite(const real &x) { return mpfr_inf_p(x.get()) != 0; }
+inline bool is_finite(const real &x) { return mpfr_number_p(x.get()) != 0; }
+inline bool sign_bit(const real &x) { return mpfr_signbit(x.get()) != 0; }
 
 // ---- operators ----------------------------------------------------------------------------------
 
-inline real operator+(const real& x, const real& y)
+inline real operator+(const real &x, const real &y)
 {
     real out;
     add(out, x, y);
     return out;
 }
 
-inline real operator-(const real& x, const real& y)
+inline real operator-(const real &x, const real &y)
 {
     real out;
     subtract(out, x, y);
     return out;
 }
 
-inline real operator*(const real& x, const real& y)
+inline real operator*(const real &x, const real &y)
 {
     real out;
     multiply(out, x, y);
     return out;
 }
 
-inline real operator/(const real& x, const real& y)
+inline real operator/(const real &x, const real &y)
 {
     real out;
     divide(out, x, y);
     return out;
 }
 
-inline real operator-(const real& x)
+inline real operator-(const real &x)
 {
     real out;
     apply<mpfr_neg>(out, x);
     return out;
 }
 
-inline real operator+(const real& x) { return x; }
+inline real operator+(const real &x) { return x; }
 
-std::ostream& operator<<(std::ostream& stream, const real& x);
+std::ostream &operator<<(std::ostream &stream, const real &x);
 
 }  // namespace mp
 
