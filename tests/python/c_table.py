@@ -66,6 +66,12 @@ PROTOTYPES = {
     "stats": PYFUNCTYPE(c_int32, c_void_p, c_void_p),
     "segment_of": PYFUNCTYPE(c_void_p, c_void_p),
     "raise": PYFUNCTYPE(None, c_void_p),
+    "register_type": PYFUNCTYPE(c_int32, c_void_p, c_void_p, POINTER(c_void_p)),
+    "touch": PYFUNCTYPE(c_int32, c_void_p, c_void_p, POINTER(c_void_p)),
+    "peek": PYFUNCTYPE(c_int32, c_void_p, c_void_p, POINTER(c_void_p)),
+    "store": PYFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p),
+    "vacate": PYFUNCTYPE(c_int32, c_void_p, c_void_p),
+    "sweep": PYFUNCTYPE(c_size_t, c_void_p),
 }
 
 

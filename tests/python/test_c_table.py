@@ -471,6 +471,83 @@ def test_a_segment_is_found_from_inside_and_only_there(word):
     assert API["segment_of"](np.zeros(100).ctypes.data) is None
 
 
+# ---- types without a dtype -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """A type of 8 bytes, nothing to destroy, for handler mode."""
+    handle = ctypes.c_void_p()
+    table = vtable("ctable.Bare", zero_bytes=constant("ZERO_NO_PROMISE"))
+    assert API["register_type"](addressof(table), None, byref(handle)) == 0
+    return handle.value
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"struct_size": 0}, "element vtable: `struct_size`, 0"),
+        ({"zero_bytes": constant("ZERO_DEFAULT")}, "must be DENIZEN_ZERO_NO_PROMISE"),
+        ({"name": text("Bare")}, "must be `module.Name`"),
+        ({"name": text("ctable.Bare")}, "ctable registered the element type ctable.Bare already"),
+    ],
+)
+def test_a_wrong_type_without_a_dtype_is_refused(bare, changes, message):
+    table = vtable("ctable.BadBare", **({"zero_bytes": constant("ZERO_NO_PROMISE")} | changes))
+    with pytest.raises(ValueError, match=message):
+        API["register_type"](addressof(table), None, None)
+    assert "ctable.BadBare" not in denizen.types()
+
+
+def test_a_type_without_a_dtype_is_found_and_has_no_arrays(bare):
+    assert API["find_element"](text("ctable.Bare"), 8, 8, None) == bare
+    stats = Stats(struct_size=sizeof(Stats))
+    assert API["stats"](bare, byref(stats)) == 0
+    assert stats.struct_size == sizeof(Stats)
+    for call in (lambda: API["dtype"](bare), lambda: API["empty"](bare, 1, lengths(3))):
+        with pytest.raises(TypeError, match="registered for handler mode alone"):
+            call()
+
+
+def test_cells_are_stored_peeked_at_vacated_and_swept(bare):
+    cell, value = (ctypes.c_char * constant("CELL_SIZE"))(), ctypes.c_uint64(77)
+    object_ = ctypes.c_void_p()
+    assert API["peek"](addressof(cell), bare, byref(object_)) == 0
+    assert object_.value is None
+    with pytest.raises(denizen.VacantError):
+        API["touch"](addressof(cell), bare, byref(object_))
+    assert API["store"](addressof(cell), bare, addressof(value)) == 0
+    assert API["touch"](addressof(cell), bare, byref(object_)) == 0
+    assert ctypes.c_uint64.from_address(object_.value).value == 77
+    assert denizen.stats()["ctable.Bare"]["lent"] == 1
+    assert API["vacate"](addressof(cell), bare) == 0
+    assert bytes(cell) == bytes(len(cell))
+    assert API["store"](addressof(cell), bare, addressof(value)) == 0
+    assert API["sweep"](None) >= 1
+    assert API["peek"](addressof(cell), bare, byref(object_)) == constant("STALE")
+    assert object_.value is None
+    assert denizen.stats()["ctable.Bare"]["lent"] == 0
+
+
+def test_cells_that_are_none_are_refused(bare, integer):
+    cell = (ctypes.c_char * constant("CELL_SIZE"))()
+    for name in ("touch", "peek", "store", "vacate"):
+        rest = () if name == "vacate" else (None,)
+        with pytest.raises(ValueError, match=r"the cell of ctable\.Bare is NULL"):
+            API[name](None, bare, *rest)
+        with pytest.raises(TypeError, match=r"denizen\.Integer has a dtype of denizen's"):
+            API[name](addressof(cell), integer, *rest)
+        with pytest.raises(RuntimeError, match="not a handle of a registered element type"):
+            API[name](addressof(cell), addressof(cell), *rest)
+    with pytest.raises(ValueError, match="to store is NULL"):
+        API["store"](addressof(cell), bare, None)
+    with pytest.raises(TypeError, match=r"denizen\.Integer has a dtype"):
+        API["sweep"](integer)
+
+
+# ---- reports -------------------------------------------------------------------------------------
+
+
 @pytest.mark.parametrize(
     ("kind", "error"),
     [

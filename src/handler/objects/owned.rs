@@ -120,6 +120,15 @@ impl Owned {
         }
     }
 
+    /// Whether a slot's owner is a cell that names it.
+    ///
+    /// # Safety
+    /// As for [`Self::look_again`].
+    unsafe fn still_owns(&self, array: Segment, owner: u32, slot: u32) -> bool {
+        // SAFETY: the caller's promise.
+        (owner as usize) < cell_count(array) && unsafe { self.named(array, owner) } == Some(slot)
+    }
+
     /// Finds out which cell each object belongs to, after NumPy moved or copied cells as bytes: a
     /// cell keeps its object where it still names it, else the first one that names it takes it
     /// over.
@@ -129,10 +138,8 @@ impl Owned {
     unsafe fn look_again(&mut self, array: Segment) {
         let count = cell_count(array) as u32;
         for index in 0..self.slots.len() {
-            let owner = self.slots[index].owner;
             // SAFETY: the caller's promise.
-            let holds = owner < count && unsafe { self.named(array, owner) } == Some(index as u32);
-            if !holds {
+            if !unsafe { self.still_owns(array, self.slots[index].owner, index as u32) } {
                 self.slots[index].owner = NOBODY;
             }
         }
@@ -160,7 +167,12 @@ impl Owned {
     ) -> Option<u32> {
         let Content::Name(name) = content else { return None };
         let slot = self.slot_of(name)?;
-        if self.slots[slot as usize].owner != cell {
+        let owner = self.slots[slot as usize].owner;
+        if owner != cell {
+            // SAFETY: the caller's promise.
+            if unsafe { self.still_owns(array, owner, slot) } {
+                return None;
+            }
             // SAFETY: the caller's promise.
             unsafe { self.look_again(array) };
         }

@@ -185,6 +185,25 @@ fn a_raw_copy_over_a_live_cell_loses_no_object_and_frees_none_twice() {
 }
 
 #[test]
+fn one_cell_copied_over_all_others_is_taken_apart_in_linear_time() {
+    let tracer = Tracer::new(Kind::NoPromise);
+    let array = Array::managed(50_000);
+    for index in 0..array.count {
+        set(tracer, array.cell(index), 1).unwrap();
+    }
+    for index in 1..array.count {
+        raw_copy(array.cell(0), array.cell(index));
+    }
+    // Looking at all cells for each of them would take minutes.
+    for index in (0..array.count).rev() {
+        assert_eq!(seen(tracer, array.cell(index)), Seen::Value(1));
+        set(tracer, array.cell(index), index as i64).unwrap();
+    }
+    assert_eq!(seen(tracer, array.cell(7)), Seen::Value(7));
+    assert_eq!(live(tracer), array.count as i64);
+}
+
+#[test]
 fn noise_is_a_vacant_cell() {
     let tracer = Tracer::new(Kind::NoPromise);
     let array = Array::managed(2);
