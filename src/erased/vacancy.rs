@@ -55,16 +55,31 @@ impl Vacancy {
     #[inline]
     pub fn live_mask(self, cells: Cells<'_>) -> u64 {
         let count = cells.len().min(CELLS_PER_MASK);
-        if self == Vacancy::Word && cells.stride() == 8 && count == CELLS_PER_MASK {
-            // SAFETY: `cells-readable`: 64 contiguous 8-byte cells.
-            return unsafe { mask_of_words(cells.address(0).cast()) };
+        // The question is decided once for all cells, not for each.
+        // SAFETY: `cells-readable`: each cell is a whole element, and the vacancy bytes are in it.
+        unsafe {
+            match self {
+                Vacancy::Word if cells.stride() == 8 && count == CELLS_PER_MASK => {
+                    mask_of_words(cells.address(0).cast())
+                }
+                Vacancy::Word => mask_of(cells, count, |cell| any_word::<1>(cell)),
+                Vacancy::Bytes { offset, size: 8 } => {
+                    mask_of(cells, count, |cell| any_word::<1>(cell.add(offset)))
+                }
+                Vacancy::Bytes { offset, size: 16 } => {
+                    mask_of(cells, count, |cell| any_word::<2>(cell.add(offset)))
+                }
+                Vacancy::Bytes { offset, size: 24 } => {
+                    mask_of(cells, count, |cell| any_word::<3>(cell.add(offset)))
+                }
+                Vacancy::Bytes { offset, size: 32 } => {
+                    mask_of(cells, count, |cell| any_word::<4>(cell.add(offset)))
+                }
+                Vacancy::Byte(_) | Vacancy::Bytes { .. } => {
+                    mask_of(cells, count, |cell| self.is_live(cell))
+                }
+            }
         }
-        let mut mask = 0;
-        for index in 0..count {
-            // SAFETY: `cells-readable`: the cell is a whole element.
-            mask |= u64::from(unsafe { self.is_live(cells.address(index)) }) << index;
-        }
-        mask
     }
 
     /// How many cells of the run hold an object.
@@ -78,6 +93,23 @@ impl Vacancy {
         }
         live
     }
+}
+
+/// One bit for each of `count` cells (64 at most), 1 where `is_live` says so of its address.
+#[inline(always)]
+fn mask_of(cells: Cells<'_>, count: usize, is_live: impl Fn(*const u8) -> bool) -> u64 {
+    (0..count).fold(0, |mask, index| mask | (u64::from(is_live(cells.address(index))) << index))
+}
+
+/// Whether one of N words is not zero, without a branch.
+///
+/// # Safety
+/// `words` points to N readable words, of any alignment.
+#[inline(always)]
+unsafe fn any_word<const N: usize>(words: *const u8) -> bool {
+    // SAFETY: the caller's promise.
+    let word = |index: usize| unsafe { words.cast::<u64>().add(index).read_unaligned() };
+    (0..N).fold(0, |all, index| all | word(index)) != 0
 }
 
 /// One bit for each of 64 words, 1 where it is not zero. Mostly all or none are: those two cases
@@ -105,7 +137,7 @@ mod tests {
 
     #[test]
     fn masks_agree_with_single_cells() {
-        for size in [1usize, 8, 12, 24] {
+        for size in [1usize, 8, 12, 16, 24, 32, 40, 64] {
             for vacancy in [
                 Vacancy::new(0, size),
                 Vacancy::new(size - 1, 1),
