@@ -72,7 +72,15 @@ def test_the_header_alone_compiles_without_a_warning(command, tmp_path):
     subprocess.run([*command, *flags, source], check=True)
 
 
-def test_every_type_member_and_constant_is_where_rust_has_it(tmp_path):
+@pytest.mark.parametrize(
+    ("command", "alignment"),
+    [
+        ([*compiler("CC", "cc"), "-x", "c", "-std=c11"], "_Alignof"),
+        ([*compiler("CXX", "c++"), "-x", "c++", "-std=c++17"], "alignof"),
+    ],
+    ids=["C11", "C++17"],
+)
+def test_every_type_member_and_constant_is_where_rust_has_it(command, alignment, tmp_path):
     ours = {name: (value, size) for name, value, size in _runtime._abi_layout()}
     lines = []
     for name in ours:
@@ -82,7 +90,7 @@ def test_every_type_member_and_constant_is_where_rust_has_it(tmp_path):
         elif member:
             values = f"(long long)offsetof({owner}, {member}), sizeof((({owner} *)0)->{member})"
         else:
-            values = f"(long long)sizeof({owner}), _Alignof({owner})"
+            values = f"(long long)sizeof({owner}), {alignment}({owner})"
         lines.append(f'    printf("{name} %lld %zu\\n", {values});')
     source, program = tmp_path / "layout.c", tmp_path / "layout"
     source.write_text(
@@ -91,8 +99,8 @@ def test_every_type_member_and_constant_is_where_rust_has_it(tmp_path):
         + "\n}\n"
     )
     # Only the helpers of the header need Python's library, and nothing calls them.
-    command = [*compiler("CC", "cc"), "-std=c11", "-O1", *WARNINGS, *INCLUDES]
-    subprocess.run([*command, source, "-o", program], check=True)
+    flags = ["-O1", *WARNINGS, *INCLUDES]
+    subprocess.run([*command, *flags, source, "-o", program], check=True)
     output = subprocess.run([program], check=True, capture_output=True, text=True).stdout
     rows = (line.split() for line in output.splitlines())
     assert {name: (int(value), int(size)) for name, value, size in rows} == ours
