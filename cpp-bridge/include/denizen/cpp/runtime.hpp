@@ -121,7 +121,8 @@ inline void set_handle(const denizen_element *element, const std::string &name, 
     found.vacancy_offset = Cell::vacancy_offset;
     found.vacancy_size = Cell::vacancy_size;
     found.has_default = has_default;
-    found.name = keep_text(name);
+    const char *known = handle_of<T>.name;
+    found.name = known != nullptr && name == known ? known : keep_text(name);
     handle_of<T> = found;
 }
 
@@ -169,7 +170,8 @@ inline bool available() noexcept
  * its type is not there yet. `Storage` is what the other module chose.
  *
  * Throws python_error: LookupError where there is no such type, TypeError where its cells have
- * another size, alignment, storage or C++ type.
+ * another size, alignment, storage or C++ type; and denizen::error (ValueError) where this module
+ * knows T under another name.
  */
 template <class T, storage Storage = detail::default_storage<T>>
 inline void import_element(const char *name)
@@ -197,6 +199,11 @@ inline void import_element(const char *name)
         if (element == nullptr) {
             throw python_error();
         }
+    }
+    const char *known = detail::handle_of<T>.name;
+    if (known != nullptr && std::strcmp(known, name) != 0) {
+        throw error(error_kind::value,
+                    std::string(name) + ": its C++ type is known in this module as " + known);
     }
     detail::set_handle<T, cell>(element, name, std::is_default_constructible_v<T>);
 }
