@@ -182,7 +182,11 @@ unsafe fn lend(
             complete = unsafe { cells.refuse_vacant(element) };
         }
         complete?;
-    } else if flags & abi::VIEW_WRITE != 0 {
+    }
+    // Where nothing is vacant a client can still make an object of zero bytes, or take one away.
+    if flags & abi::VIEW_WRITE != 0
+        && (flags & abi::VIEW_KEEP_VACANT != 0 || element.zero_is_default())
+    {
         cells.runs(element, |_, run| {
             // SAFETY: the caller's promise, and the cells are borrowed for writing.
             let cells = unsafe { access::cells_of(run) };

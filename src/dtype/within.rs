@@ -263,7 +263,12 @@ unsafe fn move_block(
         } else {
             move_unaligned(element, to, from)
         };
-        let destroyed = target_ledger.live_before(target.as_cells());
+        // An object that moves to an owner leaves the figures.
+        let destroyed = if target_ledger.is_adopted(target.as_cells()) {
+            moved
+        } else {
+            target_ledger.live_before(target.as_cells())
+        };
         let target_tally = target_ledger.settle(target.as_cells());
         let source_tally = source_ledger.settle(source.as_cells());
         element.counters().add(Tally {

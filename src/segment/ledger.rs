@@ -4,7 +4,10 @@
 //! difference, so that no loop has to tell what it did, however it ends.
 
 use super::{InitBitmap, Segment};
-use crate::erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Tally};
+use crate::{
+    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Tally},
+    owner_map,
+};
 use std::mem::MaybeUninit;
 
 /// Most cells of one ledger: few enough that they stay in the fastest cache between the two looks,
@@ -241,6 +244,9 @@ impl<'e> Ledger<'e> {
             self.enter_all(cells, &mut tally);
         }
         if self.record.is_none() {
+            if tally.constructed + tally.destroyed > 0 && self.is_adopted(cells) {
+                return Tally { reconciled: self.reconciled, ..Tally::default() };
+            }
             tally.foreign = tally.constructed;
             if let Some(segment) = self.around
                 && tally.constructed > 0
@@ -276,6 +282,16 @@ impl<'e> Ledger<'e> {
             record.segment.note_built();
             record.put(record.bitmap(), start, count, changed, live);
         }
+    }
+
+    /// Whether the cells are an owner's, whose objects are in no figures: he alone destroys them.
+    /// Only cells whose zero bytes are an object can seem to appear and disappear there.
+    pub fn is_adopted(&self, cells: Cells<'_>) -> bool {
+        self.record.is_none()
+            && self.around.is_none()
+            && self.element.zero_is_default()
+            && !cells.is_empty()
+            && owner_map::adopted_at(cells.address(0)).is_some()
     }
 
     /// How many cells were live when the books were opened.

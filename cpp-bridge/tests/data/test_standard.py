@@ -34,6 +34,17 @@ def test_owning_pointers_are_moved_out_of_a_view():
         module.move_out(a, 5)
 
 
+def test_objects_of_an_owner_are_in_no_figures_whoever_moves_them():
+    name = str(np.dtype(module.pointers(1, False).dtype))
+    before = denizen.stats()[name]
+    a = module.pointers(5, True)
+    assert module.move_out(a, 3) == 3 and module.pointed(a) == 7
+    del a
+    gc.collect()
+    after = denizen.stats()[name]
+    assert after == before
+
+
 def test_figures_follow_what_a_view_writes_to_cells_whose_zero_is_the_default():
     live = denizen.stats()["cpp_data_standard.Series"]["live"]
     a = np.zeros((2, 3), dtype=module.Series)

@@ -77,7 +77,7 @@ public:
         const auto &element = detail::registered<value>();
         cells_ = std::make_unique<detail::lent_cells>(
             detail::object_of(array), element.element, element.kind,
-            flags(policy, element.zero_meaning));
+            flags(policy));
         /* NumPy's own functions make no cells that overlap by a part, but strides can be set to
          * anything. Cells that are the same (a broadcast array) are read, not written. */
         constexpr bool reads = std::is_const_v<T>;
@@ -231,14 +231,9 @@ public:
     }
 
 private:
-    static denizen_view_flags flags(vacant policy, zero zero_meaning)
+    static denizen_view_flags flags(vacant policy)
     {
         denizen_view_flags flags = std::is_const_v<T> ? 0 : DENIZEN_VIEW_WRITE;
-        if (zero_meaning == zero::default_value) {
-            /* Nothing is vacant. But writing makes values of zero bytes others and others zero,
-             * which is what the runtime's figures follow: it compares before and after. */
-            return std::is_const_v<T> ? flags : flags | DENIZEN_VIEW_KEEP_VACANT;
-        }
         if (policy == vacant::refuse) {
             flags |= DENIZEN_VIEW_REFUSE_VACANT;
         } else if (policy == vacant::keep) {
