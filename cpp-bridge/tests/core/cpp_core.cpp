@@ -181,7 +181,11 @@ void add_odd_ones(PyObject *module)
 
     denizen::element<anchored>("Anchored")
         .arithmetic()
-        .compare([](const anchored &x, const anchored &y) { return x.read() - y.read(); })
+        .compare([](const anchored &x, const anchored &y) {
+            bomb::tick();
+            return x.read() - y.read();
+        })
+        .sort_key([](const anchored &x) { return x.read() / 4; })
         .cast_from<long>(casting::safe, [](long n) { return anchored(static_cast<int>(n)); })
         .cast_to<long>(casting::safe, [](const anchored &x) -> long { return x.read(); })
         .add_to(module);

@@ -397,6 +397,26 @@ def test_a_comparison_that_throws_leaves_a_permutation(fuse, k):
     assert sorted(floats(a)) == list(range(100))
 
 
+@pytest.mark.parametrize("count", [0, 1, 2, 12, 13, 100, 1000])
+def test_sort_keys_leave_equal_keys_to_the_comparison(count, fuse):
+    values = np.random.default_rng(count).integers(-40, 40, count)
+    a = values.astype(cpp_core.Anchored)
+    assert np.argsort(a).tolist() == np.argsort(values, kind="stable").tolist()
+    assert np.argsort(a[::-2]).tolist() == np.argsort(values[::-2], kind="stable").tolist()
+    # Of a hundred values many have equal keys.
+    for k in range(0, count // 4 if count >= 100 else 0, 7):
+        fuse(k)
+        with pytest.raises(RuntimeError, match="the fuse has burnt down"):
+            a.sort()
+        assert a.astype(int).tolist() == values.tolist(), "nothing has moved"
+        with pytest.raises(RuntimeError, match="the fuse has burnt down"):
+            fuse(k)
+            np.argsort(a)
+    fuse(-1)
+    a.sort()
+    assert a.astype(int).tolist() == np.sort(values).tolist()
+
+
 def test_nan_compares_false_and_sorts_last():
     nan = float("nan")
     values = np.array([2, nan, 1, nan, 3, *range(50)])

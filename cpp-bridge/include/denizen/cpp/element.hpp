@@ -235,6 +235,26 @@ public:
         return *this;
     }
 
+    /**
+     * Makes sorting faster where comparisons are slow: `f(const T &)` returns a number (not NaN)
+     * that never contradicts the order: where x sorts before y, `f(x) <= f(y)`. It is computed once
+     * for each value; the comparison decides where numbers are equal. ordering() or compare() is
+     * said too.
+     */
+    template <class F>
+    element &sort_key(F &&f)
+    {
+        using function = stored<F>;
+        static_assert(std::is_invocable_v<function &, const T &>,
+                      "denizen: sort_key(f) needs f(const T &)");
+        using key = detail::remove_cvref<std::invoke_result_t<function &, const T &>>;
+        static_assert(std::is_arithmetic_v<key>, "denizen: sort_key(f) returns a number");
+        hooks_->sort_key = keep(std::forward<F>(f));
+        keyed_sort_ = &detail::keyed_ordering<T, cell, function>::sort;
+        keyed_argsort_ = &detail::keyed_ordering<T, cell, function>::argsort;
+        return touch();
+    }
+
     /** `matmul`, `vecdot`, `matvec` and `vecmat` (also `np.dot`) by `*` and `+` or `+=`: sums from
      * left to right, nothing conjugated. A sum of no products needs zero(). */
     element &linear_algebra()
@@ -775,6 +795,8 @@ private:
     denizen_compare_fn compare_ = nullptr;
     denizen_sort_fn sort_ = nullptr;
     denizen_argsort_fn argsort_ = nullptr;
+    denizen_sort_fn keyed_sort_ = nullptr;
+    denizen_argsort_fn keyed_argsort_ = nullptr;
     denizen_nonzero_fn nonzero_ = nullptr;
     denizen_hash_fn hash_ = nullptr;
     denizen_heap_bytes_fn heap_bytes_ = nullptr;

@@ -234,7 +234,7 @@ struct cell_input {
     using type = T;
     const T &get(const void *cell)
     {
-        if (Cell::vacant(cell)) {
+        if (__builtin_expect(static_cast<long>(Cell::vacant(cell)), 0)) {
             return default_.default_value();
         }
         return *Cell::object(cell);

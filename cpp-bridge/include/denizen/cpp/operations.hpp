@@ -23,6 +23,9 @@ struct hooks {
     void *to_python = nullptr;
     void *from_python = nullptr;
     void *fused = nullptr;
+    void *sort_key = nullptr;
+    /** The comparison of the vtable, for equal sort keys. */
+    denizen_compare_fn compare_cells = nullptr;
 };
 
 /** Runs `step(index)` for each element and notes how far it came. */

@@ -11,6 +11,7 @@
 #include <denizen/cpp/operations.hpp>
 
 #include <optional>
+#include <vector>
 
 namespace denizen __attribute__((visibility("hidden"))) {
 namespace detail {
@@ -134,25 +135,16 @@ inline void merge(const std::uint8_t *left, const std::uint8_t *middle, const st
         std::memcpy(to, left, static_cast<std::size_t>(end - left));
         return;
     }
-    while (true) {
-        if (before(right, left)) {
-            std::memcpy(to, right, Size);
-            to += Size;
-            right += Size;
-            if (right == end) {
-                std::memcpy(to, left, static_cast<std::size_t>(middle - left));
-                return;
-            }
-        } else {
-            std::memcpy(to, left, Size);
-            to += Size;
-            left += Size;
-            if (left == middle) {
-                std::memcpy(to, right, static_cast<std::size_t>(end - right));
-                return;
-            }
-        }
+    /* Which side is next is a matter of chance, so it is computed and not branched on. */
+    while (left != middle && right != end) {
+        const bool from_right = before(right, left);
+        std::memcpy(to, from_right ? right : left, Size);
+        to += Size;
+        right += from_right ? Size : 0;
+        left += from_right ? 0 : Size;
     }
+    std::memcpy(to, left, static_cast<std::size_t>(middle - left));
+    std::memcpy(to + (middle - left), right, static_cast<std::size_t>(end - right));
 }
 
 /**
@@ -277,6 +269,89 @@ struct ordering {
                     });
             }
         });
+    }
+};
+
+/**
+ * Sort and argsort by keys: numbers that order most pairs of values, computed once for each, and
+ * compared without looking at the values. Where keys are equal the comparison of the type decides.
+ * Nothing is moved before all comparisons are done.
+ */
+template <class T, class Cell, class F>
+struct keyed_ordering {
+    using key = remove_cvref<std::invoke_result_t<F &, const T &>>;
+    struct item {
+        key value;
+        std::ptrdiff_t index;
+    };
+
+    static denizen_status sort(void *context, std::uint8_t *cells, std::size_t count,
+                               denizen_report *report) noexcept
+    {
+        return guarded(report, [&] {
+            const std::vector<item> items = sorted(context, cells, Cell::size, count);
+            std::vector<std::uint8_t> moved(count * Cell::size);
+            std::uint8_t *to = moved.data();
+            for (const item &next : items) {
+                std::memcpy(to, cells + next.index * static_cast<std::ptrdiff_t>(Cell::size),
+                            Cell::size);
+                to += Cell::size;
+            }
+            if (count > 0) {
+                std::memcpy(cells, moved.data(), moved.size());
+            }
+        });
+    }
+
+    static denizen_status argsort(void *context, const std::uint8_t *cells, std::ptrdiff_t stride,
+                                  std::size_t count, std::ptrdiff_t *indices,
+                                  denizen_report *report) noexcept
+    {
+        return guarded(report, [&] {
+            for (const item &next : sorted(context, cells, stride, count)) {
+                *indices++ = next.index;
+            }
+        });
+    }
+
+private:
+    static std::vector<item> sorted(void *context, const std::uint8_t *cells,
+                                    std::ptrdiff_t stride, std::size_t count)
+    {
+        const hooks &known = *static_cast<hooks *>(context);
+        F &key_of = *static_cast<F *>(known.sort_key);
+        std::vector<item> items;
+        items.reserve(count);
+        cell_input<T, Cell> input;
+        for (std::ptrdiff_t index = 0; index < static_cast<std::ptrdiff_t>(count); index++) {
+            items.push_back({key_of(input.get(cells + index * stride)), index});
+        }
+        const auto before = [&](const std::uint8_t *left, const std::uint8_t *right) {
+            item x, y;
+            std::memcpy(&x, left, sizeof x);
+            std::memcpy(&y, right, sizeof y);
+            if (x.value != y.value) {
+                return x.value < y.value;
+            }
+            return compare(known, cells + x.index * stride, cells + y.index * stride) < 0;
+        };
+        merge_sort<sizeof(item)>(reinterpret_cast<std::uint8_t *>(items.data()), count, before);
+        return items;
+    }
+
+    static std::int32_t compare(const hooks &known, const std::uint8_t *left,
+                                const std::uint8_t *right)
+    {
+        denizen_report report;
+        report.struct_size = sizeof report;
+        report.kind = DENIZEN_ERROR_RUNTIME;
+        report.message[0] = '\0';
+        std::int32_t result = 0;
+        if (known.compare_cells(const_cast<hooks *>(&known), left, right, &result, &report) !=
+            DENIZEN_OK) {
+            throw error(static_cast<error_kind>(report.kind), report.message);
+        }
+        return result;
     }
 };
 

@@ -57,6 +57,11 @@ denizen_element_vtable element<T, Storage>::make_vtable(const std::string &full_
     vtable.compare = compare_;
     vtable.sort = sort_;
     vtable.argsort = argsort_;
+    if (keyed_sort_ != nullptr && compare_ != nullptr) {
+        hooks_->compare_cells = compare_;
+        vtable.sort = keyed_sort_;
+        vtable.argsort = keyed_argsort_;
+    }
     vtable.nonzero = nonzero_;
     vtable.hash = hash_;
     vtable.heap_bytes = heap_bytes_;
