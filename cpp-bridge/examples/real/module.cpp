@@ -45,6 +45,21 @@ void binary(real &out, const real &x, const real &y)
     mp::apply<F>(out, x, y);
 }
 
+/// The same for functions that fill caches of MPFR on their way.
+template <mp::unary_function F>
+void function(real &out, const real &x)
+{
+    mp::free_caches_at_thread_end();
+    mp::apply<F>(out, x);
+}
+
+template <mp::binary_function F>
+void function(real &out, const real &x, const real &y)
+{
+    mp::free_caches_at_thread_end();
+    mp::apply<F>(out, x, y);
+}
+
 using unary_step = void (*)(real &, const real &);
 using binary_step = void (*)(real &, const real &, const real &);
 using predicate_step = bool (*)(const real &);
@@ -97,11 +112,11 @@ void add_arithmetic(builder &type)
     add_loop<mp::divide>(type, "divide");
     add_loop<floor_divide>(type, "floor_divide");
     add_loop<remainder>(type, "remainder");
-    add_loop<binary<mpfr_fmod>>(type, "fmod");
-    add_loop<binary<mpfr_pow>>(type, "power");
-    add_loop<binary<mpfr_pow>>(type, "float_power");
-    add_loop<binary<mpfr_hypot>>(type, "hypot");
-    add_loop<binary<mpfr_atan2>>(type, "arctan2");
+    add_loop<function<mpfr_fmod>>(type, "fmod");
+    add_loop<function<mpfr_pow>>(type, "power");
+    add_loop<function<mpfr_pow>>(type, "float_power");
+    add_loop<function<mpfr_hypot>>(type, "hypot");
+    add_loop<function<mpfr_atan2>>(type, "arctan2");
     add_loop<mp::log_add_exp>(type, "logaddexp");
     add_loop<mp::log_add_exp2>(type, "logaddexp2");
     add_loop<unary<mpfr_sqr>>(type, "square");
@@ -127,26 +142,26 @@ void add_arithmetic(builder &type)
 void add_functions(builder &type)
 {
     add_loop<unary<mpfr_sqrt>>(type, "sqrt");
-    add_loop<unary<mpfr_cbrt>>(type, "cbrt");
-    add_loop<unary<mpfr_exp>>(type, "exp");
-    add_loop<unary<mpfr_exp2>>(type, "exp2");
-    add_loop<unary<mpfr_expm1>>(type, "expm1");
-    add_loop<unary<mpfr_log>>(type, "log");
-    add_loop<unary<mpfr_log2>>(type, "log2");
-    add_loop<unary<mpfr_log10>>(type, "log10");
-    add_loop<unary<mpfr_log1p>>(type, "log1p");
-    add_loop<unary<mpfr_sin>>(type, "sin");
-    add_loop<unary<mpfr_cos>>(type, "cos");
-    add_loop<unary<mpfr_tan>>(type, "tan");
-    add_loop<unary<mpfr_asin>>(type, "arcsin");
-    add_loop<unary<mpfr_acos>>(type, "arccos");
-    add_loop<unary<mpfr_atan>>(type, "arctan");
-    add_loop<unary<mpfr_sinh>>(type, "sinh");
-    add_loop<unary<mpfr_cosh>>(type, "cosh");
-    add_loop<unary<mpfr_tanh>>(type, "tanh");
-    add_loop<unary<mpfr_asinh>>(type, "arcsinh");
-    add_loop<unary<mpfr_acosh>>(type, "arccosh");
-    add_loop<unary<mpfr_atanh>>(type, "arctanh");
+    add_loop<function<mpfr_cbrt>>(type, "cbrt");
+    add_loop<function<mpfr_exp>>(type, "exp");
+    add_loop<function<mpfr_exp2>>(type, "exp2");
+    add_loop<function<mpfr_expm1>>(type, "expm1");
+    add_loop<function<mpfr_log>>(type, "log");
+    add_loop<function<mpfr_log2>>(type, "log2");
+    add_loop<function<mpfr_log10>>(type, "log10");
+    add_loop<function<mpfr_log1p>>(type, "log1p");
+    add_loop<function<mpfr_sin>>(type, "sin");
+    add_loop<function<mpfr_cos>>(type, "cos");
+    add_loop<function<mpfr_tan>>(type, "tan");
+    add_loop<function<mpfr_asin>>(type, "arcsin");
+    add_loop<function<mpfr_acos>>(type, "arccos");
+    add_loop<function<mpfr_atan>>(type, "arctan");
+    add_loop<function<mpfr_sinh>>(type, "sinh");
+    add_loop<function<mpfr_cosh>>(type, "cosh");
+    add_loop<function<mpfr_tanh>>(type, "tanh");
+    add_loop<function<mpfr_asinh>>(type, "arcsinh");
+    add_loop<function<mpfr_acosh>>(type, "arccosh");
+    add_loop<function<mpfr_atanh>>(type, "arctanh");
     for (const char *ufunc : {"deg2rad", "radians"}) {
         add_loop<mp::radians>(type, ufunc);
     }
@@ -163,7 +178,7 @@ void add_comparisons(builder &type)
 {
     // The six comparisons and sorting, NaN last. Its maximum and so on would copy an operand, these
     // have the precision of all results.
-    type.ordering();
+    type.ordering().sort_key([](const real &x) { return x.sort_key(); });
     add_loop<mp::maximum>(type, "maximum");
     add_loop<mp::minimum>(type, "minimum");
     add_loop<binary<mpfr_max>>(type, "fmax");

@@ -32,7 +32,11 @@ void check_precision(mpfr_prec_t precision)
 /// A number for steps on the way to a result, a little more precise than that.
 class scratch {
 public:
-    explicit scratch(mpfr_prec_t precision) { value_.reserve(precision + 32); }
+    explicit scratch(mpfr_prec_t precision)
+    {
+        free_caches_at_thread_end();
+        value_.reserve(precision + 32);
+    }
     operator mpfr_ptr() { return value_.reserve(value_.precision()); }
 
 private:
@@ -53,6 +57,16 @@ private:
 };
 
 }  // namespace
+
+void free_caches_at_thread_end()
+{
+    struct caches {
+        bool used = false;
+        ~caches() { mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE); }
+    };
+    thread_local caches of_this_thread;
+    of_this_thread.used = true;
+}
 
 // ---- conversions ----------------------------------------------------------------------------
 
@@ -249,6 +263,7 @@ real::real(std::string_view text, mpfr_prec_t precision) : real()
         text.remove_suffix(1);
     }
     const decimal found = scan(text);
+    free_caches_at_thread_end();
     const bool asked = precision != 0;
     if (asked) {
         check_precision(precision);
@@ -279,6 +294,7 @@ real::real(std::string_view text, mpfr_prec_t precision) : real()
 
 std::string real::to_string() const
 {
+    free_caches_at_thread_end();
     mpfr_srcptr x = get();
     const std::string minus = mpfr_signbit(x) ? "-" : "";
     if (mpfr_nan_p(x)) {
@@ -476,10 +492,48 @@ std::int64_t real::hash() const
     return result == -1 ? -2 : result;
 }
 
+// ---- order ----------------------------------------------------------------------------------
+
+std::int64_t real::sort_key() const noexcept
+{
+    // Bits of a positive number, from the top: exponent, significand without its topmost bit.
+    constexpr int exponent_bits = 15;
+    constexpr int significand_bits = 63 - exponent_bits;
+    constexpr mpfr_exp_t largest_exponent = (mpfr_exp_t{1} << (exponent_bits - 1)) - 1;
+    constexpr std::int64_t infinite = std::numeric_limits<std::int64_t>::max() - 1;
+    mpfr_srcptr x = get();
+    const int kind = mpfr_custom_get_kind(x);
+    if (kind == MPFR_NAN_KIND || kind == -MPFR_NAN_KIND) {
+        return infinite + 1;
+    }
+    if (kind == MPFR_INF_KIND || kind == -MPFR_INF_KIND) {
+        return kind > 0 ? infinite : -infinite;
+    }
+    if (kind == MPFR_ZERO_KIND || kind == -MPFR_ZERO_KIND) {
+        return 0;
+    }
+    const mpfr_exp_t exponent = mpfr_custom_get_exp(x);
+    std::int64_t size = 0;
+    if (exponent > largest_exponent) {
+        size = infinite - 1;
+    } else if (exponent <= -largest_exponent) {
+        size = 1;
+    } else {
+        static_assert(GMP_NUMB_BITS == 64, "limbs have 64 bits");
+        const auto *limbs = static_cast<const mp_limb_t *>(mpfr_custom_get_significand(x));
+        const mp_limb_t top = limbs[(mpfr_get_prec(x) - 1) / GMP_NUMB_BITS];
+        // The topmost bit is always set, and goes.
+        size = static_cast<std::int64_t>(top << 1 >> (64 - significand_bits))
+               | static_cast<std::int64_t>(exponent + largest_exponent) << significand_bits;
+    }
+    return kind > 0 ? size : -size;
+}
+
 // ---- functions of several steps ---------------------------------------------------------------
 
 void divide_floor(real *quotient, real *remainder, const real &x, const real &y)
 {
+    free_caches_at_thread_end();
     mpfr_srcptr left = x.get();
     mpfr_srcptr right = y.get();
     const mpfr_prec_t precision = std::max(x.precision(), y.precision());

@@ -104,7 +104,13 @@ public:
     ~real() { clear(); }
 
     /// The number, for reading by MPFR's functions. Valid until this object changes.
-    mpfr_srcptr get() const noexcept { return owns() ? value_ : default_zero(); }
+    mpfr_srcptr get() const noexcept
+    {
+        if (__builtin_expect(static_cast<long>(owns()), 1)) {
+            return value_;
+        }
+        return default_zero();
+    }
 
     /// The number, for writing by MPFR's functions, at a precision in bits. Its value stays,
     /// rounded where the precision shrinks. What `get` returned before stays valid as an input,
@@ -165,6 +171,10 @@ public:
     /// or float.
     std::int64_t hash() const;
 
+    /// A number that orders as the values do, as far as its bits reach: sign, exponent, and the top
+    /// bits of the significand. NaN is the largest.
+    std::int64_t sort_key() const noexcept;
+
 private:
     void *significand() const noexcept { return mpfr_custom_get_significand(value_); }
     bool owns() const noexcept { return significand() != nullptr; }
@@ -207,6 +217,11 @@ private:
 
     mpfr_t value_;
 };
+
+/// Lets MPFR give back what it keeps for the calling thread (constants, spare integers) when the
+/// thread ends, as its manual asks for. Called by everything here that may fill those caches; calls
+/// of MPFR's transcendental functions through `apply` say it themselves.
+void free_caches_at_thread_end();
 
 // ---- operations: results are written into `out`, which may be an operand ------------------------
 

@@ -4,6 +4,7 @@
 import contextlib
 import copy
 import io
+import itertools
 import math
 import operator
 import pickle
@@ -350,6 +351,27 @@ def test_sorts_are_stable_and_put_nan_last(count, nan):
         middle = count // 2
         parts = np.partition(a, middle)
         np.testing.assert_array_equal(float(parts[middle]), np.sort(values)[middle])
+
+
+def test_sorts_order_what_differs_in_the_last_bit_or_only_in_size():
+    one = real.make(1, 300)
+    tiny = real.make(2, 300) ** -250
+    huge, small = real.make("1e1000000", 60), real.make("1e-1000000", 60)
+    ordered = [
+        *(-INF, -huge * 2, -huge, R(-2), -one - tiny, R(-1), -one + tiny, -small * 2, -small, 0.0),
+        *(small, small * 2, one - tiny, R(1), one + tiny, R(2), huge, huge * 2, INF, NAN),
+    ]
+    rng = random.Random(70)
+    for _ in range(20):
+        order = list(range(len(ordered))) * 3
+        rng.shuffle(order)
+        a = np.array([ordered[i] for i in order], dtype=R)
+        expected = [str(R(ordered[i])) for i in sorted(order)]
+        assert [str(x) for x in np.sort(a)] == expected
+        positions = np.argsort(a)
+        assert [order[i] for i in positions] == sorted(order)
+        for first, second in itertools.pairwise(positions):
+            assert order[first] < order[second] or first < second
 
 
 def test_extremes_follow_nan():
