@@ -3,7 +3,7 @@
 use super::{boundary, dtype_of};
 use crate::{
     abi::{self, Element},
-    lock::SegmentLock,
+    dtype::access::Lent,
     numpy_abi::{self, NumpyApi, flags::*},
     owner_map::{self, AdoptError},
 };
@@ -82,36 +82,39 @@ pub(super) unsafe extern "C" fn empty(
 struct Owner {
     owner: *mut c_void,
     release: Option<unsafe extern "C" fn(*mut c_void)>,
-    /// Where the range starts that the owner map knows, and its lock.
-    lent: Option<(usize, Arc<SegmentLock>)>,
+    /// Where the range starts that the owner map knows, and its payload.
+    lent: Option<(usize, Arc<Lent>)>,
+    /// The capsule that holds this, once there is one.
+    keeper: *mut ffi::PyObject,
 }
 
-/// Makes a range known to the owner map. Its payload is the lock of the range; whoever adopts the
+/// Makes a range known to the owner map. Its payload has the lock of the range; whoever adopts the
 /// same memory again shares it.
-fn lend(start: usize, bytes: usize) -> Result<(usize, Arc<SegmentLock>), AdoptError> {
-    let lock = Arc::new(SegmentLock::new());
-    let payload = NonNull::from(&*lock).cast();
+fn lend(start: usize, bytes: usize) -> Result<(usize, Arc<Lent>), AdoptError> {
+    let lent = Arc::new(Lent::default());
+    let payload = NonNull::from(&*lent).cast();
     let adopted = owner_map::adopt(start..start + bytes, payload)?;
     if adopted.payload == payload {
-        return Ok((start, lock));
+        return Ok((start, lent));
     }
-    let known: *const SegmentLock = adopted.payload.as_ptr().cast();
+    let known: *const Lent = adopted.payload.as_ptr().cast();
     // SAFETY: the payload of a known range came from an `Arc` here, and an owner that has not
     // disowned it yet keeps it; the GIL serves adoption and release.
-    let lock = unsafe {
+    let lent = unsafe {
         Arc::increment_strong_count(known);
         Arc::from_raw(known)
     };
-    Ok((start, lock))
+    Ok((start, lent))
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
         // The range leaves the map before its owner dies.
-        if let Some((start, mut lock)) = self.lent.take() {
+        if let Some((start, mut lent)) = self.lent.take() {
+            lent.remove_keeper(self.keeper);
             owner_map::disown(start);
-            if let Some(lock) = Arc::get_mut(&mut lock) {
-                lock.retire();
+            if let Some(lent) = Arc::get_mut(&mut lent) {
+                lent.lock.retire();
             }
         }
         if let Some(release) = self.release {
@@ -144,7 +147,7 @@ pub(super) unsafe extern "C" fn adopt(
     flags: u32,
 ) -> *mut abi::PyObject {
     // Whatever happens, the owner is released once.
-    let mut owner = Owner { owner, release, lent: None };
+    let mut owner = Owner { owner, release, lent: None, keeper: ptr::null_mut() };
     boundary(ptr::null_mut(), move |py| {
         let dtype = dtype_of(element)?;
         let kind = dtype.element();
@@ -225,6 +228,10 @@ pub(super) unsafe extern "C" fn adopt(
                 let error = PyErr::fetch(py);
                 drop(Box::from_raw(boxed));
                 return Err(error);
+            }
+            (*boxed).keeper = capsule;
+            if let Some((_, lent)) = &(*boxed).lent {
+                lent.add_keeper(capsule);
             }
             let array = numpy.new_from_descr(
                 numpy.array_type(),

@@ -9,7 +9,10 @@ use crate::{
     segment::{self, Ledger, Segment},
 };
 use pyo3::ffi;
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{Mutex, PoisonError},
+};
 
 /// Most cells between two looks at the ledger: one block's cells stay in the cache.
 pub const BLOCK: usize = segment::RUN;
@@ -77,10 +80,40 @@ pub unsafe fn place_of<'a>(segment: Option<&'a Segment>, data: *const u8) -> Opt
         return Some(Place { lock: segment.lock(), base: segment.cells().as_ptr().addr() });
     }
     let adopted = owner_map::adopted_at(data)?;
-    // SAFETY: the payload of an adopted range is its lock (`c_api::arrays`), which lives as long
+    // SAFETY: the payload of an adopted range is a `Lent` (`c_api::arrays`), which lives as long
     // as the range is adopted.
-    let lock = unsafe { adopted.payload.cast::<SegmentLock>().as_ref() };
-    Some(Place { lock, base: adopted.range.start })
+    let lent = unsafe { adopted.payload.cast::<Lent>().as_ref() };
+    Some(Place { lock: &lent.lock, base: adopted.range.start })
+}
+
+/// The payload of an adopted range.
+#[derive(Default)]
+pub struct Lent {
+    /// The lock of the range.
+    pub lock: SegmentLock,
+    /// Addresses of the Python objects that keep the owners of the range alive, one an adoption.
+    keepers: Mutex<Vec<usize>>,
+}
+
+impl Lent {
+    /// Adds an object that keeps the memory alive, and says so until it goes. GIL held.
+    pub fn add_keeper(&self, object: *mut ffi::PyObject) {
+        self.keepers().push(object.expose_provenance());
+    }
+
+    /// The object goes.
+    pub fn remove_keeper(&self, object: *mut ffi::PyObject) {
+        self.keepers().retain(|keeper| *keeper != object.addr());
+    }
+
+    /// An object that keeps the memory alive, borrowed. GIL held.
+    pub fn keeper(&self) -> Option<*mut ffi::PyObject> {
+        self.keepers().last().map(|keeper| std::ptr::with_exposed_provenance_mut(*keeper))
+    }
+
+    fn keepers(&self) -> std::sync::MutexGuard<'_, Vec<usize>> {
+        self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// An operand of an element type, or `None` for one of a built-in type.
@@ -213,7 +246,7 @@ pub unsafe fn cells_of<'a>(run: Run) -> CellsMut<'a> {
 
 /// The failure that a refused lock is.
 #[cold]
-fn refused(error: LockError) -> Failure {
+pub(super) fn refused(error: LockError) -> Failure {
     let kind = match error {
         LockError::Borrowed | LockError::Busy => abi::ERROR_BORROW,
         LockError::Reentrant | LockError::TooMany => abi::ERROR_RUNTIME,

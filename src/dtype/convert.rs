@@ -7,7 +7,7 @@
 use super::{
     DType,
     access::{self, Run},
-    errors, scalar, within,
+    errors, loan, scalar, within,
 };
 use crate::{
     abi::{self, Report},
@@ -60,6 +60,10 @@ unsafe fn set(
     cell: *mut u8,
 ) -> Result<(), Failure> {
     let element = dtype.element();
+    if !element.is_copyable() {
+        // SAFETY: the same contract.
+        return unsafe { loan::put(dtype, object, cell) };
+    }
     let mut spare = Object::new(element)?;
     // SAFETY: the spare cell is vacant and aligned.
     unsafe { from_python(dtype, object, spare.address()) }?;
@@ -84,6 +88,16 @@ unsafe fn set(
 /// As for [`set`].
 unsafe fn get(dtype: &'static DType, cell: *mut u8) -> Result<*mut ffi::PyObject, Failure> {
     let element = dtype.element();
+    if !element.is_copyable() {
+        // SAFETY: the same contract.
+        return unsafe {
+            if element.vtable().to_python.is_some() {
+                to_python_in_place(dtype, cell)
+            } else {
+                loan::show(dtype, cell)
+            }
+        };
+    }
     let mut spare = Object::new(element)?;
     let run = Run::read(cell, element.size() as isize, 1);
     access::with_segments(element, [run], |_| {
@@ -98,6 +112,39 @@ unsafe fn get(dtype: &'static DType, cell: *mut u8) -> Result<*mut ffi::PyObject
     unsafe { rules::materialise(element, spare.cells()) }?;
     // SAFETY: a live, aligned cell of ours.
     unsafe { to_python(dtype, spare.address()) }
+}
+
+/// The client's Python object for a cell that cannot be copied, made from the cell itself; a vacant
+/// one gets its default first.
+///
+/// # Safety
+/// As for [`set`]; the type has a conversion of its own.
+unsafe fn to_python_in_place(
+    dtype: &'static DType,
+    cell: *mut u8,
+) -> Result<*mut ffi::PyObject, Failure> {
+    let element = dtype.element();
+    let size = element.size() as isize;
+    // SAFETY: one cell, the caller's.
+    let is_live = || unsafe { element.vacancy().is_live(cell) };
+    if !element.zero_is_default() && !is_live() {
+        let run = Run::write(cell, size, 1);
+        access::with_segments(element, [run], |[segment]| {
+            // SAFETY: one cell of the type, locked or under the GIL.
+            unsafe {
+                access::with_ledger(element, segment, run, || {
+                    within::aligned(element, run, |cells| rules::materialise(element, cells))
+                })
+            }
+        })?;
+    }
+    // SAFETY: the caller's promise. An unaligned cell is visited by nobody else: NumPy holds the
+    // structured array that it is in, and the GIL is held.
+    unsafe {
+        loan::with_borrow(element, cell, || {
+            within::with_aligned_cell(element, cell, |cell| to_python(dtype, cell))
+        })
+    }
 }
 
 /// The Python object of a live, aligned cell: a new reference.

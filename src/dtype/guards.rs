@@ -8,6 +8,7 @@
 //! | `copyswap` called though it is NULL (numpy#30795, #32151) | `np.place`, `a.byteswap()`, a void scalar assigned | 2.5.2 | `arrfuncs` fills the slots |
 //! | sort calls a method without naming it | `a.sort()` | 2.5.0 | `sort` brings its own `get_loop` |
 //! | `nonzero` called though it is NULL | `np.count_nonzero(a)` | open | `arrfuncs` fills the slot |
+//! | the ends of a long array are copied, to look at their dtype | `print(a)` | open | [`install_printing`], once a type without copies is registered: no copies |
 //! | `c_einsum` looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `np.einsum("i,i", a, a)` | open | `c_einsum` in its place refuses our elements |
 //!
 //! Two things cannot be guarded, because NumPy asks nothing of ours on their way. A foreign buffer
@@ -42,6 +43,9 @@ static NUMPY_FLAT_SUBSCRIPT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut())
 /// NumPy's own `c_einsum`, once another stands in its place.
 static NUMPY_EINSUM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
+/// NumPy's own `_leading_trailing`, once another stands in its place.
+static NUMPY_ENDS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
 /// Installs what the running NumPy needs. Idempotent.
 ///
 /// # Errors
@@ -63,6 +67,48 @@ fn install_einsum(py: Python<'_>) -> PyResult<()> {
     let _ = NUMPY_EINSUM.set(py, modules[0].getattr("c_einsum")?.unbind());
     let guarded = wrap_pyfunction!(c_einsum, &modules[0])?;
     modules.iter().try_for_each(|module| module.setattr("c_einsum", &guarded))
+}
+
+/// Lets long arrays print whose elements only move: NumPy copies their first and last elements to
+/// choose a format, for which of an element type it looks at nothing but the dtype. Where it is not
+/// made as expected, such arrays fail to print with a `TypeError`. Idempotent.
+///
+/// # Errors
+/// What Python fails with.
+pub(super) fn install_printing(py: Python<'_>) -> PyResult<()> {
+    let module = py.import("numpy._core.arrayprint")?;
+    if NUMPY_ENDS.get(py).is_some() || !module.hasattr("_leading_trailing")? {
+        return Ok(());
+    }
+    let _ = NUMPY_ENDS.set(py, module.getattr("_leading_trailing")?.unbind());
+    module.setattr("_leading_trailing", wrap_pyfunction!(leading_trailing, &module)?)
+}
+
+/// NumPy's `_leading_trailing`; an array whose elements only move is all of its ends.
+#[pyfunction]
+#[pyo3(signature = (array, *arguments, **keywords))]
+fn leading_trailing<'py>(
+    array: &Bound<'py, PyAny>,
+    arguments: &Bound<'py, PyTuple>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.py();
+    // SAFETY: GIL held; of an array the descriptor lives as long as it.
+    let only_moves = unsafe {
+        crate::numpy_abi::get().is_some_and(|numpy| {
+            ffi::PyObject_TypeCheck(array.as_ptr(), numpy.array_type()) != 0
+                && DType::try_of_descr((*array.as_ptr().cast::<PyArrayObject>()).descr)
+                    .is_some_and(|dtype| !dtype.element().is_copyable())
+        })
+    };
+    match NUMPY_ENDS.get(py) {
+        Some(original) if !only_moves => {
+            let mut all = vec![array.clone()];
+            all.extend(arguments.iter());
+            original.bind(py).call(PyTuple::new(py, all)?, keywords)
+        }
+        _ => Ok(array.clone()),
+    }
 }
 
 /// NumPy's `c_einsum` for arrays of other dtypes; it has no loops for element types.

@@ -9,6 +9,7 @@
 //! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
 //! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`]: the scalar class that the
 //!   runtime makes, and its operators;
+//! * [`loan`], [`loan_math`]: scalars of types that only move, which show cells in place;
 //! * [`guards`]: against what older NumPys do wrong.
 
 pub mod access;
@@ -19,6 +20,8 @@ pub mod class;
 pub mod convert;
 pub mod errors;
 pub mod guards;
+pub mod loan;
+mod loan_math;
 mod numbers;
 mod promotion;
 pub mod register;

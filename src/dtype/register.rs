@@ -272,6 +272,9 @@ unsafe fn build(
     dtype.set_operations(operations);
     add_loops(py, numpy, dtype)?;
     sort::register(py, numpy, dtype)?;
+    if !element.is_copyable() {
+        super::guards::install_printing(py)?;
+    }
     // SAFETY: the descriptor is alive.
     let descr = unsafe { Bound::from_borrowed_ptr(py, dtype.descr().cast()) };
     scalar_class.setattr("dtype", &descr)?;

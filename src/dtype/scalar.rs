@@ -1,13 +1,17 @@
 //! The scalar class that the runtime makes for a type that brings none: immutable Python objects
 //! that hold one element.
 //!
+//! Scalars of a type without copies may show a cell of an array instead ([`super::loan`]).
+//!
 //! Arithmetic and comparison go through NumPy's ufuncs ([`super::scalar_math`]), so that a scalar
 //! follows the same loops and promotion as an array.
 
 use super::{
     DType, arrfuncs, class,
     convert::{self, already_raised},
-    errors, scalar_math,
+    errors,
+    loan::{self, Loan},
+    loan_math, scalar_math,
 };
 use crate::{
     abi::{self, Report, Sink, Status},
@@ -19,7 +23,8 @@ use std::{
     ptr,
 };
 
-/// A scalar. Its cell follows, at the next address that is aligned for it.
+/// A scalar. Its cell follows, at the next address that is aligned for it; in a type without copies
+/// a [`Loan`] comes between.
 #[repr(C)]
 struct Scalar {
     head: ffi::PyObject,
@@ -28,15 +33,20 @@ struct Scalar {
 }
 
 impl Scalar {
-    /// Address of the cell of the scalar at `object`.
+    /// Bytes in front of the cell.
+    fn head(element: &ElementType) -> usize {
+        size_of::<Scalar>() + if element.is_copyable() { 0 } else { size_of::<Loan>() }
+    }
+
+    /// Address of the own cell of the scalar at `object`.
     fn cell(object: *mut ffi::PyObject, element: &ElementType) -> *mut u8 {
-        let end = object.cast::<u8>().wrapping_add(size_of::<Scalar>());
+        let end = object.cast::<u8>().wrapping_add(Scalar::head(element));
         end.wrapping_add(end.addr().wrapping_neg() & (element.align() - 1))
     }
 
     /// Bytes of an object, whatever address the allocator gives it.
     fn size(element: &ElementType) -> Option<c_int> {
-        let size = size_of::<Scalar>().checked_add(element.size())?;
+        let size = Scalar::head(element).checked_add(element.size())?;
         c_int::try_from(size.checked_add(element.align() - 1)?).ok()
     }
 }
@@ -66,6 +76,8 @@ pub(super) fn make_scalar_class<'py>(
     let documentation = text(documentation.to_owned());
     let hash: ffi::hashfunc =
         if element.vtable().hash.is_some() { hash } else { ffi::PyObject_HashNotImplemented };
+    let methods: &[ffi::PyMethodDef] =
+        if element.is_copyable() { &METHODS.0 } else { &MOVE_ONLY_METHODS.0 };
     let slot = |slot: c_int, function: *mut c_void| ffi::PyType_Slot { slot, pfunc: function };
     let mut slots = vec![
         slot(ffi::Py_tp_doc, documentation.as_ptr().cast_mut().cast()),
@@ -74,7 +86,7 @@ pub(super) fn make_scalar_class<'py>(
         slot(ffi::Py_tp_repr, repr as ffi::reprfunc as *mut c_void),
         slot(ffi::Py_tp_str, str_ as ffi::reprfunc as *mut c_void),
         slot(ffi::Py_tp_hash, hash as *mut c_void),
-        slot(ffi::Py_tp_methods, METHODS.0.as_ptr().cast_mut().cast()),
+        slot(ffi::Py_tp_methods, methods.as_ptr().cast_mut().cast()),
     ];
     slots.extend(scalar_math::slots());
     slots.push(slot(0, ptr::null_mut()));
@@ -104,6 +116,7 @@ unsafe fn is_ours(class: *mut ffi::PyTypeObject) -> bool {
 }
 
 /// The type and the cell of a scalar of a class that the runtime made; `None` for other objects.
+/// The cell is its own, or the one that it shows; it is read through [`loan::with_cell`].
 ///
 /// # Safety
 /// `object` is a Python object; GIL held. The cell is read only, while the object lives.
@@ -115,15 +128,37 @@ pub unsafe fn scalar_cell(object: *mut ffi::PyObject) -> Option<(&'static DType,
             return None;
         }
         let dtype = &*(*object.cast::<Scalar>()).dtype;
-        Some((dtype, Scalar::cell(object, dtype.element())))
+        let element = dtype.element();
+        if !element.is_copyable()
+            && let Some(shown) = (*loan_of(object)).shown()
+        {
+            return Some((dtype, shown));
+        }
+        Some((dtype, Scalar::cell(object, element)))
     }
+}
+
+/// The loan of a scalar.
+///
+/// # Safety
+/// `object` is a scalar of ours, whose type has no copies.
+pub(super) unsafe fn loan_of(object: *mut ffi::PyObject) -> *mut Loan {
+    object.cast::<u8>().wrapping_add(size_of::<Scalar>()).cast()
+}
+
+/// The scalar's own cell, whatever it shows.
+///
+/// # Safety
+/// `object` is a scalar of `element`.
+pub(super) unsafe fn own_address(object: *mut ffi::PyObject, element: &ElementType) -> *mut u8 {
+    Scalar::cell(object, element)
 }
 
 /// A scalar with a vacant cell: a new reference.
 ///
 /// # Safety
 /// GIL held.
-unsafe fn allocate(dtype: &'static DType) -> Result<*mut ffi::PyObject, Failure> {
+pub(super) unsafe fn allocate(dtype: &'static DType) -> Result<*mut ffi::PyObject, Failure> {
     let class = dtype.scalar_class();
     // SAFETY: GIL held; classes are never NULL. The memory is zeroed.
     unsafe {
@@ -146,11 +181,15 @@ unsafe fn allocate(dtype: &'static DType) -> Result<*mut ffi::PyObject, Failure>
     }
 }
 
-/// The one cell of a new scalar.
+/// The scalar's own cell.
 ///
 /// # Safety
-/// `object` is a scalar of the type that nobody else knows yet, or that goes away.
-unsafe fn own_cell<'a>(object: *mut ffi::PyObject, element: &ElementType) -> CellsMut<'a> {
+/// `object` is a scalar of the type that nobody else knows yet, or that goes away, or whose object
+/// is about to move.
+pub(super) unsafe fn own_cell<'a>(
+    object: *mut ffi::PyObject,
+    element: &ElementType,
+) -> CellsMut<'a> {
     let cell = Scalar::cell(object, element);
     // SAFETY: the caller's promise.
     unsafe { CellsMut::new(cell, element.size() as isize, 1) }
@@ -264,6 +303,9 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
         let dtype = (*object.cast::<Scalar>()).dtype;
         if let Some(dtype) = dtype.as_ref() {
             let element = dtype.element();
+            if !element.is_copyable() {
+                errors::keeping_exception(|| loan::forget(loan_of(object)));
+            }
             let live = element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
             errors::keeping_exception(|| {
                 if let Err(failure) = rules::clear(element, own_cell(object, element)) {
@@ -333,10 +375,7 @@ unsafe fn text_of(element: &ElementType, cell: *const u8) -> Result<String, Fail
 
 unsafe extern "C" fn str_(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: Python calls it for scalars; GIL held.
-    let text = unsafe {
-        let Some((dtype, cell)) = scalar_cell(object) else { return ptr::null_mut() };
-        text_of(dtype.element(), cell)
-    };
+    let text = unsafe { loan::with_cell(object, |dtype, cell| text_of(dtype.element(), cell)) };
     give(text.map(|text| class::new_text(&text)))
 }
 
@@ -363,29 +402,33 @@ unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
 unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
     // SAFETY: Python calls it for scalars; GIL held.
     unsafe {
-        let Some((dtype, cell)) = scalar_cell(object) else { return -1 };
-        let element = dtype.element();
-        let Some(hash) = element.vtable().hash else {
-            return ffi::PyObject_HashNotImplemented(object);
-        };
-        let (mut result, mut report) = (0i64, Report::new());
-        let status = hash(element.vtable().context, cell, &mut result, &mut report);
-        if let Err(failure) = Failure::check(status, &report) {
-            errors::raise(&failure);
-            return -1;
+        let hashed = loan::with_cell(object, |dtype, cell| {
+            let element = dtype.element();
+            let Some(hash) = element.vtable().hash else {
+                ffi::PyObject_HashNotImplemented(object);
+                return Err(already_raised());
+            };
+            let (mut result, mut report) = (0i64, Report::new());
+            let status = hash(element.vtable().context, cell, &mut result, &mut report);
+            Failure::check(status, &report).map(|()| result)
+        });
+        match hashed {
+            // That says that there is an exception.
+            Ok(-1) => -2,
+            Ok(result) => result as ffi::Py_hash_t,
+            Err(failure) => {
+                errors::raise(&failure);
+                -1
+            }
         }
-        // -1 says that there is an exception.
-        if result == -1 { -2 } else { result as ffi::Py_hash_t }
     }
 }
 
 /// `bool(scalar)`; TypeError for a type without truth, as for its arrays.
 pub(super) unsafe extern "C" fn bool_(object: *mut ffi::PyObject) -> c_int {
     // SAFETY: Python calls it for scalars; GIL held.
-    let truth = unsafe {
-        let Some((dtype, cell)) = scalar_cell(object) else { return -1 };
-        arrfuncs::truth(dtype.element(), cell)
-    };
+    let truth =
+        unsafe { loan::with_cell(object, |dtype, cell| arrfuncs::truth(dtype.element(), cell)) };
     match truth {
         Ok(truth) => c_int::from(truth),
         Err(failure) => {
@@ -395,16 +438,34 @@ pub(super) unsafe extern "C" fn bool_(object: *mut ffi::PyObject) -> c_int {
     }
 }
 
-struct Methods([ffi::PyMethodDef; 4]);
+struct Methods<const COUNT: usize>([ffi::PyMethodDef; COUNT]);
 // SAFETY: constant data.
-unsafe impl Sync for Methods {}
+unsafe impl<const COUNT: usize> Sync for Methods<COUNT> {}
 
-static METHODS: Methods = Methods([
+/// Of scalars that own a copy.
+static METHODS: Methods<4> = Methods([
     method(c"__reduce__", reduce, c"Pickles through the type's codec, else its text."),
     method(c"__copy__", itself, c"The scalar itself: it never changes."),
     ffi::PyMethodDef {
         ml_flags: ffi::METH_O,
         ..method(c"__deepcopy__", itself, c"The scalar itself: it never changes.")
+    },
+    ffi::PyMethodDef::zeroed(),
+]);
+
+/// Of scalars that may show a cell.
+static MOVE_ONLY_METHODS: Methods<5> = Methods([
+    method(c"__reduce__", reduce, c"Pickles through the type's codec, else its text."),
+    method(c"__copy__", not_copyable, c"TypeError: objects of the type only move."),
+    ffi::PyMethodDef {
+        ml_flags: ffi::METH_O,
+        ..method(c"__deepcopy__", not_copyable, c"TypeError: objects of the type only move.")
+    },
+    ffi::PyMethodDef {
+        ml_name: c"__array_ufunc__".as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionWithKeywords: loan_math::array_ufunc },
+        ml_flags: ffi::METH_VARARGS | ffi::METH_KEYWORDS,
+        ml_doc: c"Runs a ufunc on the scalar's object where it is.".as_ptr(),
     },
     ffi::PyMethodDef::zeroed(),
 ]);
@@ -431,6 +492,17 @@ unsafe extern "C" fn itself(
     object
 }
 
+unsafe extern "C" fn not_copyable(
+    object: *mut ffi::PyObject,
+    _argument: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python calls it for scalars; GIL held.
+    if let Some((dtype, _)) = unsafe { scalar_cell(object) } {
+        errors::raise(&dtype.element().not_copyable());
+    }
+    ptr::null_mut()
+}
+
 /// `(denizen._runtime._scalar_from_bytes, (name, bytes))`.
 unsafe extern "C" fn reduce(
     object: *mut ffi::PyObject,
@@ -438,10 +510,11 @@ unsafe extern "C" fn reduce(
 ) -> *mut ffi::PyObject {
     // SAFETY: Python calls it for scalars; GIL held; new references are dropped or given on.
     unsafe {
-        let Some((dtype, cell)) = scalar_cell(object) else { return ptr::null_mut() };
-        let name = dtype.element().name();
-        let bytes = match scalar_to_bytes(dtype.element(), cell) {
-            Ok(bytes) => bytes,
+        let saved = loan::with_cell(object, |dtype, cell| {
+            Ok((dtype.element().name(), scalar_to_bytes(dtype.element(), cell)?))
+        });
+        let (name, bytes) = match saved {
+            Ok(saved) => saved,
             Err(failure) => {
                 errors::raise(&failure);
                 return ptr::null_mut();

@@ -1,6 +1,6 @@
 //! Operators of the scalars that the runtime makes: NumPy's ufuncs, called with the operands.
 
-use super::{DType, errors, scalar, sort};
+use super::{DType, errors, loan, loan_math, scalar, sort};
 use crate::{
     abi,
     erased::Failure,
@@ -226,15 +226,17 @@ unsafe fn compare_alike(
     right: *mut ffi::PyObject,
     operation: c_int,
 ) -> Option<Result<*mut ffi::PyObject, Failure>> {
-    // SAFETY: the caller's promise; cells of scalars never change.
+    // SAFETY: the caller's promise.
     unsafe {
-        let ((dtype, left), (other, right)) =
-            (scalar::scalar_cell(left)?, scalar::scalar_cell(right)?);
+        let ((dtype, _), (other, _)) = (scalar::scalar_cell(left)?, scalar::scalar_cell(right)?);
         let element = dtype.element();
         if !ptr::eq(dtype, other) || element.vtable().compare.is_none() || has_loop(dtype, ufunc) {
             return None;
         }
-        Some(sort::compare(element, left, right).map(|ordering| {
+        let ordering = loan::with_cell(left, |_, left| {
+            loan::with_cell(right, |_, right| sort::compare(element, left, right))
+        });
+        Some(ordering.map(|ordering| {
             let truth = match operation {
                 ffi::Py_LT => ordering == Ordering::Less,
                 ffi::Py_LE => ordering != Ordering::Greater,
@@ -313,13 +315,27 @@ unsafe fn through_cast(object: *mut ffi::PyObject, type_number: c_int) -> *mut f
             ));
             return ptr::null_mut();
         }
-        let array = numpy.from_any(object, dtype.new_descr_reference(), 0, 0, 0, ptr::null_mut());
-        if array.is_null() {
+        let cast = if dtype.element().is_copyable() {
+            let array =
+                numpy.from_any(object, dtype.new_descr_reference(), 0, 0, 0, ptr::null_mut());
+            if array.is_null() {
+                ffi::Py_DECREF(to.cast());
+                return ptr::null_mut();
+            }
+            let cast = numpy.cast_to_type(array, to, 0);
+            ffi::Py_DECREF(array);
+            cast
+        } else {
+            let cast = loan_math::with_array(object, |array| {
+                ffi::Py_INCREF(to.cast());
+                match numpy.cast_to_type(array, to, 0) {
+                    cast if cast.is_null() => Err(super::convert::already_raised()),
+                    cast => Ok(cast),
+                }
+            });
             ffi::Py_DECREF(to.cast());
-            return ptr::null_mut();
-        }
-        let cast = numpy.cast_to_type(array, to, 0);
-        ffi::Py_DECREF(array);
+            scalar::give(cast)
+        };
         if cast.is_null() {
             return ptr::null_mut();
         }

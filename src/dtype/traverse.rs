@@ -7,13 +7,13 @@
 use super::{
     DType,
     access::{self, BLOCK, Run},
-    class, errors,
+    class, errors, loan,
 };
 use crate::{
     erased::{CellsMut, ElementType, Failure, rules},
     handler::note,
     numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
-    segment::Segment,
+    segment::{Segment, may_be_lent},
 };
 use std::ffi::{c_char, c_int, c_void};
 
@@ -82,10 +82,12 @@ unsafe extern "C" fn clear(
     // SAFETY: a descriptor of ours.
     let element = unsafe { DType::of_descr(descr) }.element();
     let data: *mut u8 = data.cast();
+    // Taken before any lock, for scalars that show cells of the run.
+    let _gil = loan::gil_for(element);
     // A segment for something else (an untyped one of handler mode, say) knows nothing of our cells.
     let empty = |segment: Segment| segment.is_for(element) && segment.untouched();
     // SAFETY: NumPy owns the cells that it wants cleared.
-    if unsafe { access::segment_of(data) }.is_some_and(empty) {
+    if unsafe { access::segment_of(data) }.is_some_and(empty) && !may_be_lent(element) {
         return 0;
     }
     // SAFETY: NumPy gives `size` cells of the dtype that are its to clear.
@@ -97,15 +99,18 @@ unsafe extern "C" fn clear(
     0
 }
 
-/// Makes the cells of a run vacant.
+/// Makes the cells of a run vacant. Scalars that show some of them take those over.
 ///
 /// # Errors
 /// A destructor failed (all cells are vacant all the same), or the lock could not be had.
 ///
 /// # Safety
-/// The run is cells of `element` under rule 1, aligned or not.
+/// The run is cells of `element` under rule 1, aligned or not. The GIL is held where cells of the
+/// type may be lent.
 pub unsafe fn clear_cells(element: &'static ElementType, run: Run) -> Result<(), Failure> {
     access::with_segments(element, [run], |[segment]| {
+        // SAFETY: the caller's promise; the segment is locked or the GIL held.
+        unsafe { loan::take_back_run(element, run) }?;
         let mut outcome = Ok(());
         let mut start = 0;
         while start < run.count {

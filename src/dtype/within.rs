@@ -3,7 +3,7 @@
 use super::{
     DType,
     access::{self, BLOCK, Run},
-    class, errors,
+    class, errors, loan,
 };
 use crate::{
     abi,
@@ -214,7 +214,11 @@ unsafe fn fill_vacant(element: &'static ElementType, to: Run) -> Result<(), Fail
 /// # Safety
 /// As for [`copy_cells`], and the source may be written.
 pub unsafe fn move_cells(element: &'static ElementType, to: Run, from: Run) -> Result<(), Failure> {
+    // Before any lock.
+    let _gil = loan::gil_for(element);
     access::with_segments(element, [to, from], |[segment, source_segment]| {
+        // SAFETY: the caller's promise; segments are locked or the GIL held.
+        unsafe { loan::take_back_run(element, to) }?;
         let mut outcome = Ok(());
         blocks(to, from, |to, from| {
             let adopted = segment.is_none() && is_adopted(element, to);
@@ -238,7 +242,7 @@ pub unsafe fn move_cells(element: &'static ElementType, to: Run, from: Run) -> R
 ///
 /// # Safety
 /// As for [`move_cells`]; the runs are of at most [`BLOCK`] cells, and the segments theirs.
-unsafe fn move_block(
+pub(super) unsafe fn move_block(
     element: &'static ElementType,
     (to, segment): (Run, Option<Segment>),
     (from, source_segment): (Run, Option<Segment>),

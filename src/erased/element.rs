@@ -178,6 +178,13 @@ impl ElementType {
         self.zero_is_default() || self.vtable.construct.is_some()
     }
 
+    /// Whether objects can be copied. Those that only move are lent where others are copied
+    /// (`segment::LoanHooks`).
+    #[inline]
+    pub fn is_copyable(&self) -> bool {
+        self.vtable.copy_construct.is_some()
+    }
+
     /// Whether cells move with memcpy.
     #[inline]
     pub fn is_trivially_relocatable(&self) -> bool {
@@ -385,7 +392,10 @@ impl ElementType {
     /// The failure of copying an object that only moves.
     #[cold]
     pub fn not_copyable(&self) -> Failure {
-        Failure::new(abi::ERROR_TYPE, format!("{} objects cannot be copied", self.name))
+        Failure::new(
+            abi::ERROR_TYPE,
+            format!("{} is not copyable: its objects only move", self.name),
+        )
     }
 }
 

@@ -10,7 +10,8 @@ use super::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Failure};
 /// in a vacant one; a vacant source makes the destination vacant.
 ///
 /// # Errors
-/// `done` cells are copied, the others as they were.
+/// `done` cells are copied, the others as they were. A type without copies fails at once, whatever
+/// the cells hold: a vacant source would end the object in the destination.
 ///
 /// # Safety
 /// Both runs are cells of `element` under rule 1 and equally long; where they overlap, copying in
@@ -23,6 +24,9 @@ pub unsafe fn copy(
     debug_assert!(element.has_zero_promise());
     if to.address(0) == from.address(0) && to.stride() == from.stride() {
         return Ok(());
+    }
+    if !element.is_copyable() && !to.is_empty() {
+        return Err(element.not_copyable());
     }
     if element.zero_is_default() {
         // SAFETY: zero bytes count as live.

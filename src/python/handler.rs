@@ -49,6 +49,7 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     };
     module.add("_mem_handler", &capsule)?;
     functions::set_unraisable_hook(errors::write_unraisable);
+    crate::dtype::loan::install();
     lock::set_wait_hook(wait_without_gil);
     // The first lock of a process sets the handlers of `fork` up, which must not meet a fork.
     let first = lock::SegmentLock::new();

@@ -84,11 +84,14 @@ impl Segment {
     /// the memory back. Where nothing was ever built that takes constant time and touches no cell.
     ///
     /// # Errors
-    /// A destructor failed; every object and the segment are gone all the same.
+    /// A destructor failed; every object and the segment are gone all the same. Or somebody still
+    /// uses a cell that was lent ([`super::LoanHooks`]): nothing is destroyed then, and the memory
+    /// is never given back.
     ///
     /// # Safety
     /// Nobody uses the segment, its cells or a copy of the handle during the call and afterwards.
     pub unsafe fn free(self) -> Result<(), Failure> {
+        self.end_loans(0)?;
         let outcome = if self.untouched() {
             Ok(())
         } else {

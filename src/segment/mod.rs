@@ -34,6 +34,7 @@ mod inspect;
 mod layout;
 mod ledger;
 mod lifecycle;
+mod loans;
 mod operations;
 mod relocate;
 mod source;
@@ -44,6 +45,7 @@ pub use bitmap::InitBitmap;
 pub use header::{Header, ReleaseFn};
 pub use inspect::{Damage, Snapshot};
 pub use ledger::{Ledger, RUN};
+pub use loans::{LoanHooks, loan_begins, loan_ends, may_be_lent, set_loan_hooks};
 pub use relocate::{ResizeError, Resized};
 pub use source::{Host, Source};
 

@@ -64,7 +64,6 @@ impl Segment {
     /// addresses of the old cells, afterwards.
     pub unsafe fn resize(self, new_bytes: usize) -> Result<Resized, ResizeError> {
         let (element, flags) = self.header().type_word();
-        let bound = element.filter(|_| flags & BOUND != 0);
         // Whoever reads NumPy's documentation of `refcheck=False` knows better; a view of client
         // code that is still alive would not survive it.
         let mut everything = [Request::new(self.lock(), 0..self.byte_len().max(1), true)];
@@ -72,6 +71,28 @@ impl Segment {
         let mut header = self.0;
         // SAFETY: the caller is alone with the segment; nobody held the lock a moment ago.
         unsafe { header.as_mut() }.lock.retire();
+        // Nobody uses a lent cell: that would hold the lock.
+        if new_bytes < self.byte_len() {
+            self.end_loans(new_bytes).map_err(ResizeError::Element)?;
+        }
+        let (old_start, kept) = (self.cells().as_ptr().addr(), self.byte_len().min(new_bytes));
+        // SAFETY: the same contract.
+        let resized = unsafe { self.resize_cells(element, flags, new_bytes) }?;
+        resized.segment.loans_moved(old_start, kept);
+        Ok(resized)
+    }
+
+    /// [`Self::resize`] with the lock and the loans seen to.
+    ///
+    /// # Safety
+    /// As for [`Self::resize`]; `element` and `flags` are the type word.
+    unsafe fn resize_cells(
+        self,
+        element: Option<&'static ElementType>,
+        flags: usize,
+        new_bytes: usize,
+    ) -> Result<Resized, ResizeError> {
+        let bound = element.filter(|_| flags & BOUND != 0);
         match bound {
             Some(element) if !element.is_trivially_relocatable() && !self.untouched() => {
                 // SAFETY: the same contract.

@@ -17,6 +17,7 @@ OWN_COUNTERS = {
     "denizen_raw": {
         "bombs": lambda client: client.bombs()[2],
         "units": lambda client: client.units(),
+        "singles": lambda client: client.singles(),
     },
     "denizen_sorting": {"live": lambda client: client.live()},
 }

@@ -2,6 +2,7 @@
 
 mod bomb;
 mod old;
+mod single;
 mod types;
 
 use bomb::Bomb;
@@ -50,6 +51,7 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
         raised(py, aligned.thread_safe().module(NAME).add_to_raw(raw))?;
 
         raised(py, old::register(raw))?;
+        raised(py, single::register(raw))?;
     }
     for function in [
         wrap_pyfunction!(bombs, module)?,
@@ -61,6 +63,10 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(pinned_stay, module)?,
         wrap_pyfunction!(take_shared, module)?,
         wrap_pyfunction!(old_values, module)?,
+        wrap_pyfunction!(single::singles, module)?,
+        wrap_pyfunction!(single::register_parcel, module)?,
+        wrap_pyfunction!(single::adopt_singles, module)?,
+        wrap_pyfunction!(single::reverse_singles, module)?,
     ] {
         module.add_function(function)?;
     }
