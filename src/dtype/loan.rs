@@ -292,6 +292,12 @@ pub(super) unsafe fn take_back_run(element: &ElementType, run: Run) -> Result<()
     if !segment::may_be_lent(element) || run.count == 0 {
         return Ok(());
     }
+    // A loan that began after `gil_for` found none is of other cells: nobody reads these. The books
+    // are not locked without the GIL, so that no fork finds them locked.
+    // SAFETY: callable in any thread.
+    if unsafe { ffi::PyGILState_Check() } == 0 {
+        return Ok(());
+    }
     let step = run.stride.unsigned_abs();
     let last = run.part(run.count - 1, 1).data.addr();
     let (low, high) = (run.data.addr().min(last), run.data.addr().max(last));
