@@ -595,7 +595,7 @@ def test_elements_that_only_move_are_moved_or_refused():
         "concatenate": lambda: np.concatenate([a, a]),
         "repeat": lambda: a.repeat(2),
         "fill": lambda: np.full(3, a[0]),
-        "read": lambda: a[0],
+        "take out": lambda: a.__setitem__(1, a[0]),
         "assign": lambda: a.__setitem__(slice(0, 2), a[2:4]),
         "copyto": lambda: np.copyto(a[:2], a[2:4]),
         "flatten": lambda: a.reshape(2, 4).flatten(),
@@ -605,6 +605,7 @@ def test_elements_that_only_move_are_moved_or_refused():
         with pytest.raises(TypeError, match="copied|copyable"):
             operation()
             pytest.fail(name)
+    assert a[0] is a[0] and int(str(a[0])) == min(expected)
     a.resize(20, refcheck=False)
     a.resize(6, refcheck=False)
     a[2] = "77"
