@@ -97,7 +97,7 @@ def test_long_arrays_print_their_ends():
     a = np.zeros(2000, dtype=raw.Single)
     a[-1] = raw.Single("7")
     text = str(a).replace("Single('0')", "0").replace("Single('7')", "7")
-    assert text == "[0 0 0 ... 0 0 7]"
+    assert text.split() == ["[0", "0", "0", "...", "0", "0", "7]"]
     with pytest.raises(TypeError, match="not copyable"):
         np.concatenate((a[:3], a[-3:]))
     b = np.arange(2000)
