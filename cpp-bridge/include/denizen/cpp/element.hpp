@@ -267,7 +267,8 @@ public:
     }
 
     /** The same with `fused(T &sum, const T &x, const T &y)`, which adds `x * y` to `sum`. Sums
-     * start with the first product where T has `*`, else with zero(). */
+     * start with the first product, by `fused(x, y)` if that too can be called, else by T's `*`;
+     * where there is neither, with zero(). */
     template <class Fused>
     element &linear_algebra(Fused &&fused)
     {

@@ -115,12 +115,17 @@ private:
     void dot(strided x, strided y, std::ptrdiff_t count, std::uint8_t *out)
     {
         std::optional<T> sum;
-        if constexpr (has_multiplies<T>) {
+        constexpr bool multiplies = std::is_invocable_r_v<T, Fused &, const T &, const T &>;
+        if constexpr (multiplies || has_multiplies<T>) {
             /* The first product starts the sum: no zero is needed, and NumPy starts there too. */
             if (count == 0) {
                 sum.emplace(start());
             } else {
-                sum.emplace(x_.get(x.data) * y_.get(y.data));
+                if constexpr (multiplies) {
+                    sum.emplace(fused_(x_.get(x.data), y_.get(y.data)));
+                } else {
+                    sum.emplace(x_.get(x.data) * y_.get(y.data));
+                }
                 x.data += x.stride;
                 y.data += y.stride;
                 count--;
