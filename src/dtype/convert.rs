@@ -14,7 +14,7 @@ use crate::{
     erased::{Cells, CellsMut, ElementType, Failure, SpareCell, Tally, rules},
     numpy_abi::PyArray_Descr,
 };
-use pyo3::ffi;
+use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
 use std::{
     ffi::{c_char, c_int},
     ptr,
@@ -174,7 +174,7 @@ pub unsafe fn to_python(
 /// Reads a Python object into a vacant, aligned cell.
 ///
 /// In this order: a scalar of the type, the client's own conversion, text where the type reads
-/// it, and Python and NumPy numbers through the casts that the type has.
+/// it, and Python's and NumPy's numbers through the casts that the type has.
 ///
 /// # Errors
 /// `TypeError` for objects that the type cannot take; what the conversion fails with. The cell is
@@ -228,7 +228,65 @@ pub unsafe fn from_python(
     if unsafe { super::casts::number_into_cell(dtype, object, cell) }? {
         return Ok(());
     }
+    // SAFETY: the caller's promise.
+    if unsafe { numpy_scalar_into_cell(dtype, object, cell) }? {
+        return Ok(());
+    }
     Err(refused(element, object))
+}
+
+/// Reads a scalar of NumPy that Python does not take for a number (`float32`, `longdouble`,
+/// `bool`) through the cast of its type. `false` where the object is none or has no such cast.
+///
+/// # Errors
+/// What the cast fails with; the cell is vacant then.
+///
+/// # Safety
+/// `object` is a Python object, `cell` vacant and aligned and nobody else's; GIL held.
+#[cold]
+unsafe fn numpy_scalar_into_cell(
+    dtype: &'static DType,
+    object: *mut ffi::PyObject,
+    cell: *mut u8,
+) -> Result<bool, Failure> {
+    // SAFETY: GIL held, a valid object; the class of scalars lives as long as the process.
+    let (py, object, class) = unsafe {
+        let py = Python::assume_attached();
+        let class = Bound::from_borrowed_ptr(py, dtype.scalar_class().cast());
+        (py, Bound::from_borrowed_ptr(py, object), class)
+    };
+    let cast = || {
+        // Only those: NumPy would cast others by asking for a conversion of the object again.
+        let numpy = py.import("numpy")?;
+        for kind in ["inexact", "bool_"] {
+            if object.is_instance(&numpy.getattr(kind)?)? {
+                return object.call_method1("astype", (class,)).map(Some);
+            }
+        }
+        Ok(None)
+    };
+    let scalar = match cast() {
+        Ok(Some(scalar)) => scalar,
+        Ok(None) => return Ok(false),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => return Ok(false),
+        Err(error) => {
+            error.restore(py);
+            return Err(already_raised());
+        }
+    };
+    let size = dtype.element().size() as isize;
+    // SAFETY: a scalar of ours holds a live, aligned cell as long as it lives; ours is vacant.
+    unsafe {
+        match scalar::scalar_cell(scalar.as_ptr()) {
+            Some((other, source)) if ptr::eq(other, dtype) => rules::copy(
+                dtype.element(),
+                CellsMut::new(cell, size, 1),
+                Cells::new(source, size, 1),
+            )
+            .map(|()| true),
+            _ => Ok(false),
+        }
+    }
 }
 
 /// The failure of an object that the type cannot take.

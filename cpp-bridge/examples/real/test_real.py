@@ -532,6 +532,17 @@ def test_numbers_meet_reals_as_reals():
     assert R(2**80 + 1) - R(2**80) == 1
 
 
+def test_every_scalar_of_numpy_makes_a_real():
+    for scalar in (np.float16(1.5), np.float32(-0.1), np.float64(0.1), np.longdouble(1) / 3):
+        assert R(scalar) == scalar
+        assert R(scalar).dtype == np.dtype(R)
+    for scalar in (np.int8(-5), np.uint64(2**64 - 1), np.bool_(True)):
+        assert R(scalar) == int(scalar)
+    for scalar in (np.complex64(1), np.datetime64(1, "s"), np.timedelta64(1, "s"), np.void(b"x")):
+        with pytest.raises(TypeError):
+            R(scalar)
+
+
 @pytest.mark.parametrize(
     "text", ["1.5", " -2e-3\n", "+7", "inf", "-Infinity", "nan", ".5", "5.", "1e400", "0.1", "1e22"]
 )
