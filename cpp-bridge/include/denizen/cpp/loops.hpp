@@ -21,6 +21,7 @@
 #ifndef DENIZEN_CPP_LOOPS_HPP
 #define DENIZEN_CPP_LOOPS_HPP
 
+#include <denizen/cpp/reference.hpp>
 #include <denizen/cpp/runtime.hpp>
 #include <denizen/cpp/scalars.hpp>
 
@@ -68,12 +69,18 @@ template <class T>
     }
 }
 
-/** Destroys an object where nobody can be told that its destructor failed. */
+/** Destroys an object where no caller can be told that its destructor failed: Python reports it as
+ * unraisable where the GIL is held. Loops without it do not wait for it to tell. */
 template <class T>
 inline void destroy_quietly(T *object) noexcept
 {
     if constexpr (std::is_nothrow_destructible_v<T>) {
         object->~T();
+    } else if (PyGILState_Check() != 0) {
+        const pending_exception pending;
+        if (guard([&] { object->~T(); }) != 0) {
+            PyErr_WriteUnraisable(nullptr);
+        }
     } else {
         try {
             object->~T();

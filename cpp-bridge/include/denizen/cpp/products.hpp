@@ -7,7 +7,8 @@
 
 #include <denizen/cpp/operations.hpp>
 
-#include <optional>
+#include <new>
+#include <utility>
 
 namespace denizen __attribute__((visibility("hidden"))) {
 namespace detail {
@@ -44,6 +45,31 @@ inline zero_maker<T> zero_of;
 struct strided {
     std::uint8_t *data;
     std::ptrdiff_t stride;
+};
+
+/* The sum while it grows. Unlike std::optional it may hold a T whose destructor throws. */
+template <class T>
+class holder {
+public:
+    holder() = default;
+    holder(const holder &) = delete;
+    holder &operator=(const holder &) = delete;
+    ~holder()
+    {
+        if (object_ != nullptr) {
+            destroy_quietly(object_);
+        }
+    }
+    template <class Value>
+    void emplace(Value &&value)
+    {
+        object_ = ::new (static_cast<void *>(bytes_)) T(std::forward<Value>(value));
+    }
+    T &operator*() noexcept { return *object_; }
+
+private:
+    alignas(T) unsigned char bytes_[sizeof(T)];
+    T *object_ = nullptr;
 };
 
 template <class T, class Cell, class Fused>
@@ -114,7 +140,7 @@ private:
 
     void dot(strided x, strided y, std::ptrdiff_t count, std::uint8_t *out)
     {
-        std::optional<T> sum;
+        holder<T> sum;
         constexpr bool multiplies = std::is_invocable_r_v<T, Fused &, const T &, const T &>;
         if constexpr (multiplies || has_multiplies<T>) {
             /* The first product starts the sum: no zero is needed, and NumPy starts there too. */

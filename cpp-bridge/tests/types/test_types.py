@@ -1,0 +1,414 @@
+"""Trials from public bug reports for C++ types that are hard to store: without a default, pointing
+to themselves, over-aligned, of size zero, and those that count their lives.
+
+The public thread that a trial comes from stands above it. After every test as many objects live as
+before it, and none was used that was no object: each checks itself."""
+
+import gc
+import pickle
+import sys
+import threading
+import time
+import warnings
+
+import cpp_types
+import numpy as np
+import pytest
+from cpp_kinds import (
+    ADOPTABLE,
+    ALIGNED,
+    DEFAULTS,
+    FREE,
+    INTEGERS,
+    THROWERS,
+    array,
+    counted,
+    element,
+    numbers,
+)
+
+import denizen
+
+VALUES = [5, -3, 17, 2, 40, 11, -8, 9]
+every = pytest.mark.parametrize("name", INTEGERS)
+every_default = pytest.mark.parametrize("name", DEFAULTS)
+every_thrower = pytest.mark.parametrize("name", THROWERS)
+
+
+# ---- memory that grows, records ------------------------------------------------------------------
+
+
+# T09: numpy#22686, mpfdtype
+@pytest.mark.short
+@every
+@pytest.mark.parametrize("size", [0, 1, 5, 8, 9, 100, 3000])
+def test_resize_moves_objects_and_ends_the_rest(name, size):
+    a = array(name, VALUES)
+    kept = min(size, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        _, change = counted(name, lambda: a.resize(size, refcheck=False))
+        assert change["constructed"] == change["own constructed"] == change["own copied"] == 0
+        assert change["destroyed"] == change["own destroyed"] == 8 - kept
+        assert numbers(a[:kept]) == VALUES[:kept]
+        assert denizen.inspect(a).live == kept
+        if size > kept:
+            a[-1] = a[0]
+        a.resize(20, refcheck=False)
+    assert numbers(a[:kept]) == VALUES[:kept]
+
+
+# T10, T11, T12: numpy#27225, numpy#25949, numpy#22924, numpy#30795
+@every
+def test_fields_of_records_are_objects_that_end_once(name):
+    inner = np.dtype([("n", "f8"), ("x", element(name))])
+    layout = [("pad", "u1"), ("x", element(name)), ("in", inner)]
+
+    def work():
+        a = np.zeros(4, dtype=layout)
+        x = array(name, VALUES)
+        a["x"] = x[:4]
+        a["in"]["x"] = x[4:]
+        b = a[::-1].copy()
+        b[0] = a[2]
+        b["x"][1:3] = b["x"][[3, 3]]
+        assert numbers(b["x"]) == [17, 5, 5, 5]
+        assert numbers(a.take([3, 0])["x"]) == [2, 5]
+        assert numbers(b["in"]["x"]) == [-8, -8, 11, 40]
+        repr(a)
+        try:
+            b.resize(6, refcheck=False)
+        except TypeError:
+            pass
+        else:
+            assert numbers(b["x"][:4]) == [17, 5, 5, 5]
+
+    _, change = counted(name, work)
+    assert change["live"] == change["own live"] == change["own misused"] == 0
+
+
+# T11: numpy#25949. Some versions of NumPy refuse subarrays of such elements.
+@every
+def test_subarrays_are_refused_or_their_elements_end_once(name):
+    def work():
+        try:
+            a = np.zeros(4, dtype=[("pair", element(name), (2,))])
+        except TypeError as error:
+            assert "subarray" in str(error)
+            return
+        a["pair"] = array(name, VALUES).reshape(4, 2)
+        assert numbers(a.take([3, 0])["pair"]) == [-8, 9, 5, -3]
+        assert numbers(a[::-1].copy()["pair"][0]) == [-8, 9]
+
+    _, change = counted(name, work)
+    assert change["live"] == change["own live"] == change["own misused"] == 0
+
+
+# ---- memory of others ----------------------------------------------------------------------------
+
+
+# T30: pybind11#1042, pybind11#2271, nanobind#488
+@pytest.mark.parametrize("name", ADOPTABLE)
+def test_elements_of_a_vector_are_ended_by_the_vector_alone(name):
+    def work():
+        a = cpp_types.adopt(name, VALUES)
+        views = [a[::-2], a.reshape(2, 4).T]
+        a[0] = a[1]
+        a[2:4] = a[4:6] + a[:2]
+        expected = [-3, -3, 37, 8, *VALUES[4:]]
+        with pytest.raises(ValueError, match=r"does not own|own its"):
+            a.resize(100, refcheck=False)
+        del a
+        gc.collect()
+        assert cpp_types.counters(name)["live"] >= 8
+        a = views.pop()
+        assert numbers(a.T.ravel()) == expected
+        a.T.ravel().sort()
+
+    _, change = counted(name, work)
+    assert change["live"] == change["own live"] == change["own misused"] == 0
+
+
+# T32: pybind11#1152, pybind11#647
+@every_default
+def test_cpp_code_changes_the_arrays_own_memory(name):
+    a = np.zeros((3, 4), dtype=element(name))
+    a[:, 1] = array(name, [2])[0]
+    cpp_types.raise_by(name, a[::2, ::-2], 5)
+    model = [[0, 7, 0, 5], [0, 2, 0, 0], [0, 7, 0, 5]]
+    assert numbers(a) == cpp_types.read(name, a) == np.ravel(model).tolist()
+    if name in ADOPTABLE:
+        cpp_types.raise_span(name, a[1], 1)
+        assert cpp_types.read(name, a[1]) == [1, 3, 1, 1]
+        with pytest.raises(ValueError, match="not contiguous"):
+            cpp_types.raise_span(name, a[:, 1], 1)
+
+
+# T35: numpy#15944, eigenpy#370
+def test_unbuilt_cells_of_a_type_without_a_default_are_seen_and_never_read():
+    name = "NoDefault"
+    a = array(name, VALUES)
+    for fresh in (np.empty(6, dtype=element(name)), np.zeros(6, dtype=element(name))):
+        assert denizen.inspect(fresh).live == 0
+        for work in (
+            lambda x: x[1],
+            lambda x: x < x,
+            np.sort,
+            lambda x: x.astype(np.int64),
+            lambda x: x.astype(str),
+            lambda x: x + x,
+            lambda x: x @ x,
+            lambda x: cpp_types.read(name, x),
+            lambda x: cpp_types.raise_by(name, x, 1),
+        ):
+            with pytest.raises(denizen.VacantError):
+                work(fresh)
+        assert denizen.inspect(fresh).live == 0
+        np.add(a[:6], a[2:], out=fresh)
+        assert numbers(fresh) == [x + y for x, y in zip(VALUES, VALUES[2:], strict=False)]
+    a.resize(11, refcheck=False)
+    assert list(denizen.inspect(a).bitmap) == [True] * 8 + [False] * 3
+    a[0:3] = a[6:9]
+    assert denizen.inspect(a).live == 7
+    assert numbers(a[:2]) == [-8, 9]
+
+
+# ---- sizes and addresses -------------------------------------------------------------------------
+
+
+# T39: bevy#6615, arrayvec#308
+def test_objects_without_a_member_are_counted_exactly():
+    def work():
+        a = np.zeros(10, dtype=cpp_types.Nothing)
+        assert cpp_types.counters("Nothing")["live"] == before
+        a[:4] = np.array(["nothing"] * 4).astype(cpp_types.Nothing)
+        assert cpp_types.counters("Nothing")["live"] == before + 4
+        b = np.concatenate([a[:4], a[:2]])
+        assert cpp_types.counters("Nothing")["live"] == before + 10
+        b.sort()
+        b.resize(3, refcheck=False)
+        assert cpp_types.counters("Nothing")["live"] == before + 7
+        a[:2] = b[:2]
+        assert (a[:3] == b).all()
+        del a
+        assert cpp_types.counters("Nothing")["live"] == before + 3
+
+    gc.collect()
+    before = cpp_types.counters("Nothing")["live"]
+    _, change = counted("Nothing", work)
+    assert change["live"] == change["own live"] == 0
+
+
+# T40: numpy#28318, numpy#28399, numpy#5312, pybind11#754
+@pytest.mark.parametrize("name", ALIGNED)
+def test_over_aligned_objects_are_at_suitable_addresses_in_every_operation(name):
+    a = array(name, np.arange(100))
+    b = (a + a)[::-1].copy()
+    b.sort()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        b.resize(1000, refcheck=False)
+        b.resize(100, refcheck=False)
+    assert numbers(b) == list(range(0, 200, 2))
+    for align in (False, True):
+        record = np.zeros(5, dtype=np.dtype([("pad", "u1"), ("x", element(name))], align=align))
+        record["x"] = a[:5]
+        assert numbers(record[["x"]].copy()["x"][::2]) == [0, 2, 4]
+        assert numbers(record["x"] + record["x"]) == [0, 2, 4, 6, 8]
+    old = np.setbufsize(16)
+    try:
+        assert numbers(np.add(a, np.arange(100))) == list(range(0, 200, 2))
+    finally:
+        np.setbufsize(old)
+    assert numbers(pickle.loads(pickle.dumps(a))) == list(range(100))
+    assert numbers(cpp_types.take(name, VALUES)) == VALUES
+    assert cpp_types.counters(name)["misused"] == 0
+
+
+# T41: joblib#1254
+@every
+def test_objects_in_packed_records_are_read_at_suitable_addresses(name):
+    packed = np.zeros(5, dtype=[("pad", "u1"), ("x", element(name))])
+    packed["x"] = array(name, VALUES[:5])
+    packed["x"][::2] = packed["x"][1]
+    assert numbers(packed.copy()["x"]) == [-3, -3, -3, 2, -3]
+    packed["x"] += packed["x"]
+    assert numbers(packed["x"]) == [-6, -6, -6, 4, -6]
+    assert [int(str(x)) for x in packed["x"]] == [-6, -6, -6, 4, -6]
+    with pytest.raises(ValueError, match="align"):
+        cpp_types.read(name, packed["x"])
+    # Bytes at an odd offset become no objects.
+    with pytest.raises((TypeError, ValueError)):
+        np.zeros(100, dtype="u1")[1:81].view(element(name))
+
+
+# ---- threads -------------------------------------------------------------------------------------
+
+
+def in_threads(works, seconds=30):
+    """Runs all at once; the first exception of each thread. Fails where one does not end."""
+    start, errors = threading.Barrier(len(works)), []
+
+    def run(work):
+        start.wait()
+        try:
+            work()
+        except BaseException as error:  # what it is is for the test to say
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for thread in threads:
+            thread.start()
+        end = time.monotonic() + seconds
+        for thread in threads:
+            thread.join(max(0.1, end - time.monotonic()))
+        assert not any(thread.is_alive() for thread in threads), "threads wait for each other"
+    finally:
+        sys.setswitchinterval(interval)
+    return errors
+
+
+def refused(work):
+    """Runs `work`; an array that others use may be refused."""
+    try:
+        return work()
+    except (denizen.BorrowError, ValueError):
+        return None
+
+
+# T43: numpy#27199, numpy#31415, numpy#28813
+@every_thrower
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "disjoint"])
+def test_threads_that_read_and_write_lose_and_invent_nothing(name, shared):
+    size, rounds = 64, 40
+    a = array(name, np.ones(8 * size, dtype=int))
+    parts = [a if shared else a[i * size : (i + 1) * size] for i in range(8)]
+    two = array(name, [2])[0]
+    three = array(name, [3])[0]
+
+    def writes(part, value):
+        def work():
+            for _ in range(rounds):
+                refused(lambda: part.fill(value))
+                refused(lambda: np.copyto(part, part[::-1].copy()))
+
+        return work
+
+    def reads(part):
+        def work():
+            for _ in range(rounds):
+                for value in set(refused(lambda: numbers(part.copy())) or []):
+                    assert value in (1, 2, 3)
+                for value in set(refused(lambda: numbers(part + part)) or []):
+                    # Both operands are read at one time, or one of them earlier.
+                    assert value in (2, 3, 4, 5, 6)
+
+        return work
+
+    works = [
+        reads(part) if i % 2 else writes(part, two if i % 4 else three)
+        for i, part in enumerate(parts)
+    ]
+    assert in_threads(works) == []
+    assert in_threads([reads(part) for part in parts]) == []
+    assert in_threads([writes(part, two) for part in parts]) == []
+    if not shared:
+        assert set(numbers(a)) == {2}
+    assert set(numbers(a)) <= {1, 2, 3}
+    assert cpp_types.counters(name)["misused"] == 0
+
+
+# T43
+@every_thrower
+def test_resize_beside_threads_that_use_the_array_is_done_or_refused(name):
+    holder = [array(name, np.ones(100, dtype=int))]
+
+    def resizes():
+        for i in range(100):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                refused(lambda i=i: holder[0].resize(50 + i % 3 * 50))
+
+    def adds():
+        for _ in range(50):
+            for value in set(refused(lambda: numbers(holder[0] + holder[0])) or []):
+                assert value in (0, 2)
+
+    def copies():
+        for _ in range(50):
+            refused(lambda: holder[0].copy().sort())
+
+    assert in_threads([resizes, adds, copies] * 2 + [adds, copies]) == []
+    assert set(numbers(holder.pop())) <= {0, 1}
+
+
+# T44: numpy#31682
+@every_thrower
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_loops_over_the_same_arrays_in_any_order_end(name, count):
+    arrays = [array(name, np.full(50, i)) for i in range(count)]
+
+    def work(first):
+        def run():
+            x, y, z = (arrays[(first + i) % count] for i in range(3))
+            for _ in range(100):
+                refused(lambda: np.add(x, y, out=z))
+                refused(lambda: np.maximum(z, y, out=x))
+                refused(lambda: np.copyto(y, x))
+
+        return run
+
+    assert in_threads([work(i) for i in range(8)]) == []
+
+
+# T44: no lock is held while Python code runs.
+@every_thrower
+def test_a_conversion_that_uses_the_same_array_again_ends(name):
+    a = array(name, VALUES)
+
+    def again():
+        a[1] = a[2]
+        return sum(numbers(a)) % 1000 + len(a.copy())
+
+    def work():
+        for _ in range(50):
+            refused(lambda: a.__setitem__(0, again))
+            refused(lambda: a.__setitem__(slice(None, None, 3), [again] * 3))
+
+    work()
+    assert numbers(a)[1] == numbers(a)[2] == 17
+    a[:] = array(name, VALUES)
+    a[0] = lambda: 3
+    assert numbers(a)[0] == 3
+    with pytest.raises(ZeroDivisionError):
+        a[0] = lambda: 1 // 0
+    assert numbers(a)[0] == 3
+    small = array(name, VALUES)
+
+    def other():
+        for _ in range(50):
+            refused(lambda: small.__setitem__(0, lambda: numbers(small)[1]))
+            refused(lambda: np.add(small, small[::-1], out=small))
+
+    assert in_threads([other] * 4) == []
+
+
+# Loops of a thread-safe type let other threads run.
+@pytest.mark.parametrize("name", FREE)
+def test_the_books_of_objects_made_by_many_threads_are_exact(name):
+    def work():
+        def run():
+            a = array(name, np.arange(300))
+            for _ in range(20):
+                b = (a + a) * a
+                b.sort()
+                assert numbers(b[-1:]) == [2 * 299 * 299]
+
+        assert in_threads([run] * 8) == []
+
+    _, change = counted(name, work)
+    assert change["constructed"] == change["destroyed"] > 0
+    assert change["live"] == change["own live"] == change["own misused"] == 0
