@@ -22,10 +22,11 @@ using mp::real;
 template <>
 struct denizen::is_trivially_relocatable<real> : std::true_type {};
 
-// A live real is never all zero bytes: its precision is at least 1, also in an object without limbs
-// (by default, or moved from).
+// The precision of a live real is at least 1, also in an object without limbs (by default, or moved
+// from).
 template <>
-struct denizen::zero_bytes<real> : std::integral_constant<denizen::zero, denizen::zero::vacant> {};
+struct denizen::zero_bytes<real>
+    : denizen::never_zero<offsetof(__mpfr_struct, _mpfr_prec), sizeof(mpfr_prec_t)> {};
 
 namespace {
 

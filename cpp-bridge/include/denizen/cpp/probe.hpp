@@ -50,11 +50,11 @@ inline void check_object(const std::string &name, const void *object)
         }
     }
     if constexpr (Storage == storage::inline_cells && zero_vacates<T>) {
-        if (all_zero<sizeof(T), alignof(T)>(object)) {
+        if (cell<T, Storage>::vacant(object)) {
             throw error(error_kind::type,
                         name + ": an object of the C++ type " + typeid(T).name() +
                             " has only zero bytes: the promise denizen::zero_bytes, "
-                            "zero::vacant, is false for it. Take it back, or choose "
+                            "zero::vacant (or of never_zero), is false for it. Take it back, or choose "
                             ".storage<denizen::storage::tagged>()");
         }
     }

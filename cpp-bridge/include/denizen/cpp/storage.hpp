@@ -114,6 +114,20 @@ inline T *build_from(void *address, Make &&make)
     return object;
 }
 
+/** The bytes of an inline cell that tell: all of T, or the part of a never_zero promise. */
+template <class T, class = void>
+struct telling {
+    static constexpr std::size_t offset = 0;
+    static constexpr std::size_t size = sizeof(T);
+};
+template <class T>
+struct telling<T, std::void_t<decltype(zero_bytes<T>::offset), decltype(zero_bytes<T>::size)>> {
+    static constexpr std::size_t offset = zero_bytes<T>::offset;
+    static constexpr std::size_t size = zero_bytes<T>::size;
+    static_assert(size > 0 && offset + size <= sizeof(T),
+                  "denizen: never_zero<offset, size> speaks of bytes that T does not have");
+};
+
 template <class T>
 struct cell<T, storage::inline_cells> {
     static_assert(zero_bytes<T>::value != zero::no_promise,
@@ -129,8 +143,8 @@ struct cell<T, storage::inline_cells> {
     static constexpr zero zero_meaning = zero_bytes<T>::value;
     static constexpr std::size_t size = sizeof(T);
     static constexpr std::size_t align = alignof(T);
-    static constexpr std::size_t vacancy_offset = 0;
-    static constexpr std::size_t vacancy_size = sizeof(T);
+    static constexpr std::size_t vacancy_offset = telling<T>::offset;
+    static constexpr std::size_t vacancy_size = telling<T>::size;
     static constexpr bool needs_destroy = !std::is_trivially_destructible_v<T>;
 
     static bool vacant(const void *cell) noexcept
@@ -139,7 +153,10 @@ struct cell<T, storage::inline_cells> {
             (void)cell;
             return false;
         } else {
-            return all_zero<sizeof(T), alignof(T)>(cell);
+            constexpr bool whole_words =
+                vacancy_offset % alignof(T) == 0 && vacancy_size % alignof(T) == 0;
+            return all_zero<vacancy_size, whole_words ? alignof(T) : 1>(
+                static_cast<const unsigned char *>(cell) + vacancy_offset);
         }
     }
     static T *object(void *cell) noexcept { return std::launder(static_cast<T *>(cell)); }

@@ -60,6 +60,19 @@ template <class T, class = void>
 struct zero_bytes : std::integral_constant<zero, zero::no_promise> {};
 
 /**
+ * A promise about a part: of the bytes `Offset .. Offset + Size` of a live object, a member say,
+ * some are never zero. Only they are looked at then, which is quicker than all of a large T, and
+ * leaves padding alone.
+ *
+ *     template <> struct denizen::zero_bytes<real> : denizen::never_zero<0, sizeof(long)> {};
+ */
+template <std::size_t Offset, std::size_t Size>
+struct never_zero : std::integral_constant<zero, zero::vacant> {
+    static constexpr std::size_t offset = Offset;
+    static constexpr std::size_t size = Size;
+};
+
+/**
  * Whether a T can be copied. `std::is_copy_constructible`, looked up through the containers that
  * declare a copy constructor for elements that have none.
  */
