@@ -48,6 +48,8 @@ assert denizen.stats()["guide.Tally"]["constructed"] > 10
 
 
 def test_a_new_dtype_takes_at_most_fifteen_lines():
-    registration = re.search(r"^    denizen::element<Tally>.*?add_to\(module\);", GUIDE, re.M | re.S)
+    registration = re.search(
+        r"^    denizen::element<Tally>.*?add_to\(module\);", GUIDE, re.M | re.S
+    )
     lines = [line for line in registration.group().splitlines() if line.strip()]
     assert len(lines) <= 15

@@ -332,10 +332,10 @@ def test_exceptions_of_functions_arrive_as_they_are():
 @pytest.mark.parametrize(
     ("wish", "message"),
     [
-        ("<std::function<void()>>(\"F\").ordering()", "ordering() needs the operator < on T"),
-        ("<std::shared_ptr<int>>(\"P\").arithmetic()", "arithmetic() needs one of the operators"),
-        ("<std::vector<double>>(\"V\").hash()", "hash() needs std::hash<T>"),
-        ("<std::string>(\"S\").nonzero()", "nonzero() needs a conversion of T to bool"),
+        ('<std::function<void()>>("F").ordering()', "ordering() needs the operator < on T"),
+        ('<std::shared_ptr<int>>("P").arithmetic()', "arithmetic() needs one of the operators"),
+        ('<std::vector<double>>("V").hash()', "hash() needs std::hash<T>"),
+        ('<std::string>("S").nonzero()', "nonzero() needs a conversion of T to bool"),
     ],
 )
 def test_the_compiler_names_the_operation_that_is_missing(wish, message, tmp_path):
