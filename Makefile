@@ -220,8 +220,8 @@ lint-python: $(STAMPS)/lint-tools $(STAMPS)/wheel
 	$(BIN)/mypy --strict tests/python/typed_user.py
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error tests/python/typed_user.py
 
-bench: $(STAMPS)/test-tools build
-	.ci/bench $(BIN)/python
+bench: $(STAMPS)/cpp
+	.ci/bench $(BIN)/python $(VENV)/cpp/modules
 
 clean:
 	rm -rf target .venv-* fuzz/target build

@@ -1,6 +1,6 @@
 """Measures the figures that the project promises, and writes docs/performance.md.
 
-Usage: python benches/arrays.py [--rust DIRECTORY] [--output FILE]
+Usage: python benches/arrays.py [--rust DIRECTORY] [--cpp FILE] [--output FILE]
 
 DIRECTORY holds what the Rust benchmarks printed (`.ci/bench` leaves it there): figures.tsv, and a
 text file for each of the others.
@@ -201,6 +201,7 @@ def main() -> None:
     """Measures and writes."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--rust", type=Path)
+    arguments.add_argument("--cpp", type=Path, help="what the benchmark of C++ numbers printed")
     arguments.add_argument("--output", type=Path)
     given = arguments.parse_args()
     busy = [os.getloadavg()[0]]
@@ -215,7 +216,7 @@ def main() -> None:
     busy.append(os.getloadavg()[0])
     if given.output:
         others = sorted(given.rust.glob("*.txt")) if given.rust else []
-        given.output.write_text(report.page(rows, others, max(busy)))
+        given.output.write_text(report.page(rows, others, given.cpp, max(busy)))
 
 
 if __name__ == "__main__":

@@ -100,11 +100,13 @@ def _amount(value: float, unit: str) -> str:
     return f"{value / 1e-9:.3g} ns"
 
 
-def page(rows: list[Row], others: list[Path], load: float) -> str:
-    """The page, with the tables that the Rust benchmarks in `others` printed."""
+def page(rows: list[Row], others: list[Path], cpp: Path | None, load: float) -> str:
+    """The page, with the tables that the C++ benchmark and the Rust ones in `others` printed."""
     lines = [_HEAD.format(machine=_machine(load))]
     lines += ["| what | denizen | peer | ratio | aim | |", "|---|---|---|---|---|---|"]
     lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
+    if cpp is not None:
+        lines += [_CPP, "```text", cpp.read_text().strip(), "```"]
     if others:
         lines.append(_OTHERS)
     for path in others:
@@ -126,6 +128,16 @@ wall. "Met" is a statement about this run on this machine.
 The small objects of the Rust rows are made, copied and destroyed one at a time, with a barrier for
 the optimiser in each: `vec!` of plain numbers is a memset, which a segment cannot match, since a
 client's function makes its objects.
+"""
+
+_CPP = """
+## C++: multiprecision numbers
+
+`cpp-bridge/examples/real/bench.py`: arrays of the MPFR numbers of that example beside a hand-written
+loop over `std::vector` of the same C++ type at the same precision, and beside object arrays of
+gmpy2's. Processor time, the fastest of turns. The aims: at most 1.2 times the loop in each row, at
+least 3 times as fast as objects for `add` and `sum`, 10 times for `sort` and `less`. A comparison
+waits for memory: the plain loop itself is not 10 times as fast as the objects.
 """
 
 _OTHERS = """
