@@ -133,8 +133,8 @@ client's function makes its objects.
 _CPP = """
 ## C++: multiprecision numbers
 
-`cpp-bridge/examples/real/bench.py`: arrays of the MPFR numbers of that example beside a hand-written
-loop over `std::vector` of the same C++ type at the same precision, and beside object arrays of
+`cpp-bridge/examples/real/bench.py`: arrays of the MPFR numbers of that example beside a plain
+loop over a `std::vector` of the same C++ type at the same precision, and beside object arrays of
 gmpy2's. Processor time, the fastest of turns. The aims: at most 1.2 times the loop in each row, at
 least 3 times as fast as objects for `add` and `sum`, 10 times for `sort` and `less`. A comparison
 waits for memory: the plain loop itself is not 10 times as fast as the objects.
