@@ -128,7 +128,6 @@ def test_an_exception_at_any_element_arrives_and_nothing_is_lost(name, operation
     assert cpp_types.counters(name)["misused"] == 0
 
 
-@pytest.mark.short
 @pytest.mark.parametrize("operation", ["copy", "add", "sort", "astype to numbers", "repr", "sum"])
 def test_an_exception_that_is_no_std_exception_arrives_too(name, operation):
     assert every_failure(name, operation, FUNCTIONS, as_int=True) > 0
