@@ -391,6 +391,11 @@ static PyObject *py_add_liar(PyObject *module, PyObject *number)
                 .loop("add", [](const zero_liar &x, const stranger &) { return x; })
                 .add_to(module);
             break;
+        case 8:
+            denizen::element<unset>("Unset")
+                .cast_to<double>(denizen::casting::safe, [](const unset &x) { return x.value; })
+                .add_to(module);
+            break;
         default: denizen::element<wide>("not a name").module("elsewhere").add_to(module);
         }
         Py_RETURN_NONE;

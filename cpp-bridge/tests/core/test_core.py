@@ -614,6 +614,11 @@ def test_false_promises_are_found_in_debug_builds(number, message):
     assert not hasattr(cpp_core, message[10:14])
 
 
+def test_a_default_that_initialises_nothing_may_be_zero():
+    cpp_core.add_liar(8)
+    assert floats(np.zeros(2, dtype=cpp_core.Unset)) == [0, 0]
+
+
 def test_a_type_is_registered_once():
     with pytest.raises(ValueError, match=r"cpp_core registered the element type .* already"):
         cpp_core.add_liar(4)

@@ -204,6 +204,18 @@ template <>
 struct denizen::zero_bytes<default_liar>
     : std::integral_constant<denizen::zero, denizen::zero::default_value> {};
 
+/* Its default constructor leaves the value as it is, so zero is as good a default as any. */
+struct unset {
+    double value;
+    unset() {}
+};
+inline bool operator==(const unset &x, const unset &y) { return x.value == y.value; }
+template <>
+struct denizen::is_trivially_relocatable<unset> : std::true_type {};
+template <>
+struct denizen::zero_bytes<unset>
+    : std::integral_constant<denizen::zero, denizen::zero::default_value> {};
+
 /* Needs an alignment that NumPy does not have. */
 struct alignas(64) wide : live_count<wide> {
     double values[8] = {};

@@ -21,6 +21,13 @@ struct probe_memory {
     T *object() noexcept { return std::launder(reinterpret_cast<T *>(bytes)); }
 };
 
+/* The compiler takes these bytes for read and written here: stores before it are made, and what
+ * a constructor leaves alone is still what they stored. */
+inline void keep_bytes(void *memory) noexcept
+{
+    __asm__ volatile("" : : "r"(memory) : "memory");
+}
+
 /** Whether a word of the object is an address inside of it (or just behind its last byte). */
 template <class T>
 inline bool points_into_itself(const void *object) noexcept
@@ -104,10 +111,13 @@ inline void probe_promises(const std::string &name, const default_maker &given,
     if constexpr (Storage == storage::inline_cells && zero_defaults<T> && comparable<T>::value &&
                   std::is_default_constructible_v<T>) {
         /* Zero bytes must be an object that equals the default value; it is not destroyed, as the
-         * promise allows. */
+         * promise allows. What a default constructor does not initialise contradicts nothing: it
+         * is zero in memory that was. */
         auto zeroed = std::make_unique<probe_memory<T>>();
         auto memory = std::make_unique<probe_memory<T>>();
+        keep_bytes(memory->bytes);
         ::new (static_cast<void *>(memory->bytes)) T();
+        keep_bytes(memory->bytes);
         struct destroyer {
             T *object;
             ~destroyer() { destroy_quietly(object); }
