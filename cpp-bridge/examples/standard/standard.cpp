@@ -256,7 +256,8 @@ void add_function(PyObject *module)
         .needs_gil()
         .nonzero()
         .loop("multiply", composed)
-        .loop("multiply", [](const Function &f, double x) { return f(x); })
+        /* By value: f may call Python, which may put another function where f lies meanwhile. */
+        .loop("multiply", [](Function f, double x) { return f(x); })
         .add_to(module);
 }
 
