@@ -9,6 +9,7 @@
 //! | sort calls a method without naming it | `a.sort()` | 2.5.0 | `sort` brings its own `get_loop` |
 //! | `nonzero` called though it is NULL | `np.count_nonzero(a)` | open | `arrfuncs` fills the slot |
 //! | the ends of a long array are copied, to look at their dtype | `print(a)` | open | [`install_printing`], once a type without copies is registered: no copies |
+//! | an element with an empty text is laid out as its lines, of which it has none | `print(a)` from 2.5 on | open | [`install_empty_text`], once a type of a client's has text: laid out as one empty word |
 //! | `c_einsum` looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `np.einsum("i,i", a, a)` | open | `c_einsum` in its place refuses our elements |
 //!
 //! Two things cannot be guarded, because NumPy asks nothing of ours on their way. A foreign buffer
@@ -46,6 +47,9 @@ static NUMPY_EINSUM: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// NumPy's own `_leading_trailing`, once another stands in its place.
 static NUMPY_ENDS: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
+/// NumPy's own `_extendLine_pretty`, once another stands in its place.
+static NUMPY_EXTEND_LINE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
 /// Installs what the running NumPy needs. Idempotent.
 ///
 /// # Errors
@@ -82,6 +86,41 @@ pub(super) fn install_printing(py: Python<'_>) -> PyResult<()> {
     }
     let _ = NUMPY_ENDS.set(py, module.getattr("_leading_trailing")?.unbind());
     module.setattr("_leading_trailing", wrap_pyfunction!(leading_trailing, &module)?)
+}
+
+/// Lets arrays print in which an element has an empty text (a string, say): NumPy takes the longest
+/// line of each text, and the empty one has none. Where it is not made as expected, such arrays fail
+/// to print with NumPy's `ValueError`. Idempotent.
+///
+/// # Errors
+/// What Python fails with.
+pub(super) fn install_empty_text(py: Python<'_>) -> PyResult<()> {
+    let module = py.import("numpy._core.arrayprint")?;
+    if NUMPY_EXTEND_LINE.get(py).is_some()
+        || !module.hasattr("_extendLine_pretty")?
+        || !module.hasattr("_extendLine")?
+    {
+        return Ok(());
+    }
+    let _ = NUMPY_EXTEND_LINE.set(py, module.getattr("_extendLine_pretty")?.unbind());
+    module.setattr("_extendLine_pretty", wrap_pyfunction!(extend_line, &module)?)
+}
+
+/// NumPy's `_extendLine_pretty(s, line, word, ..)`; an empty word is one line.
+#[pyfunction]
+#[pyo3(signature = (*arguments, **keywords))]
+fn extend_line<'py>(
+    arguments: &Bound<'py, PyTuple>,
+    keywords: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = arguments.py();
+    let is_empty = arguments.get_item(2).is_ok_and(|word| {
+        word.cast::<PyString>().is_ok_and(|word| word.len().is_ok_and(|length| length == 0))
+    });
+    match NUMPY_EXTEND_LINE.get(py) {
+        Some(original) if !is_empty => original.bind(py).call(arguments, keywords),
+        _ => py.import("numpy._core.arrayprint")?.getattr("_extendLine")?.call(arguments, keywords),
+    }
 }
 
 /// NumPy's `_leading_trailing`; an array whose elements only move is all of its ends.

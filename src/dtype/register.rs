@@ -275,6 +275,10 @@ unsafe fn build(
     if !element.is_copyable() {
         super::guards::install_printing(py)?;
     }
+    // Numbers of ours always have digits.
+    if element.vtable().to_text.is_some() && !element.name().starts_with("denizen.") {
+        super::guards::install_empty_text(py)?;
+    }
     // SAFETY: the descriptor is alive.
     let descr = unsafe { Bound::from_borrowed_ptr(py, dtype.descr().cast()) };
     scalar_class.setattr("dtype", &descr)?;
