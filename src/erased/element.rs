@@ -311,6 +311,11 @@ impl ElementType {
         // vacant, and is vacant again when it is given back.
         unsafe {
             self.copy_construct(spare.cells(), from)?;
+            if self.is_trivially_relocatable() {
+                // The old object ends last: its destructor may look at the cell.
+                std::ptr::swap_nonoverlapping(to.address(0), spare.cells().address(0), self.size());
+                return self.destroy(spare.cells());
+            }
             let destroyed = self.destroy(to.reborrow());
             self.relocate(to, spare.cells())?;
             destroyed

@@ -4,7 +4,7 @@
 //! here splits such a run into stretches of one state and calls the element type's batch
 //! operations on them. Only for types with a zero promise.
 
-use super::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Failure};
+use super::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Failure, SpareCell};
 
 /// Copies every cell, in order: a live source is assigned to a live destination or constructed
 /// in a vacant one; a vacant source makes the destination vacant.
@@ -79,18 +79,15 @@ pub unsafe fn relocate(
     }
     let size = element.size();
     let mut outcome = Ok(());
-    if overlap(&to, &from, size) || to.stride() == 0 || from.stride() == 0 {
+    let aside = element.destroy_needs_gil();
+    if aside || overlap(&to, &from, size) || to.stride() == 0 || from.stride() == 0 {
         for index in 0..to.len() {
-            let mut target = to.part(index, 1);
-            let mut source = from.part(index, 1);
-            if target.address(0) == source.address(0) {
-                continue;
+            let target = to.part(index, 1);
+            let source = from.part(index, 1);
+            if target.address(0) != source.address(0) {
+                // SAFETY: single cells that differ.
+                outcome = outcome.and(unsafe { relocate_one(element, target, source, aside) });
             }
-            // SAFETY: single cells that differ; the target is vacant once cleared.
-            outcome = outcome.and(unsafe { clear(element, target.reborrow()) });
-            // SAFETY: as above; a vacant source moves as zero bytes.
-            unsafe { target.address(0).copy_from(source.address(0), size) };
-            source.zero(size);
         }
         return outcome;
     }
@@ -100,6 +97,48 @@ pub unsafe fn relocate(
     outcome = outcome.and(unsafe { element.relocate(to, from.reborrow()) });
     from.zero(size);
     outcome
+}
+
+/// Moves one cell; `aside`: the old object ends when the new one is in its place.
+///
+/// # Safety
+/// As for [`relocate`], with two cells that differ.
+unsafe fn relocate_one(
+    element: &ElementType,
+    mut to: CellsMut<'_>,
+    mut from: CellsMut<'_>,
+    aside: bool,
+) -> Result<(), Failure> {
+    let size = element.size();
+    let mut old = if aside { SpareCell::new(element).ok() } else { None };
+    let mut outcome = Ok(());
+    match &mut old {
+        // SAFETY: whole cells; `to` counts as vacant once its object is in the spare cell.
+        Some(old) => unsafe { old.cells().address(0).copy_from(to.address(0), size) },
+        // SAFETY: the caller's promise.
+        None => outcome = unsafe { clear(element, to.reborrow()) },
+    }
+    // SAFETY: single cells that differ; a vacant source moves as zero bytes.
+    unsafe { to.address(0).copy_from(from.address(0), size) };
+    from.zero(size);
+    if let Some(mut old) = old {
+        // SAFETY: a cell under rule 1, ours alone.
+        outcome = unsafe { end_aside(element, old.cells()) };
+    }
+    outcome
+}
+
+/// Ends what is in a cell of our own, if it is live.
+///
+/// # Safety
+/// One cell under rule 1 that nobody else knows.
+unsafe fn end_aside(element: &ElementType, cell: CellsMut<'_>) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    if element.zero_is_default() || unsafe { element.vacancy().is_live(cell.address(0)) } {
+        // SAFETY: the cell is live, or zero bytes count as live.
+        return unsafe { element.destroy(cell) };
+    }
+    Ok(())
 }
 
 /// Makes every cell vacant: destroys what is live, once. Idempotent.
@@ -170,9 +209,29 @@ pub unsafe fn materialise(element: &ElementType, mut cells: CellsMut<'_>) -> Res
     Ok(())
 }
 
+/// Where a destructor may run Python code, which may look at the very cell, the object leaves it
+/// first: nobody finds one that is half gone.
+///
 /// # Safety
 /// Every cell is live (or zero bytes count as live).
 unsafe fn destroy_and_zero(element: &ElementType, mut cells: CellsMut<'_>) -> Result<(), Failure> {
+    if element.destroy_needs_gil()
+        && element.is_trivially_relocatable()
+        && let Ok(mut spare) = SpareCell::new(element)
+    {
+        let mut outcome = Ok(());
+        for index in 0..cells.len() {
+            let mut cell = cells.part(index, 1);
+            // SAFETY: whole cells; the object is in the spare cell alone once its cell is zero.
+            let result = unsafe {
+                spare.cells().address(0).copy_from(cell.address(0), element.size());
+                cell.zero(element.size());
+                end_aside(element, spare.cells())
+            };
+            outcome = outcome.and(result.map_err(|failure| failure.after(index)));
+        }
+        return outcome;
+    }
     // SAFETY: the caller's promise.
     let outcome = unsafe { element.destroy(cells.reborrow()) };
     cells.zero(element.size());

@@ -215,3 +215,26 @@ def test_what_is_put_over_an_owned_point_ends_it():
     a[1] = None
     gc.collect()
     assert str(a[1]) == "null"
+
+
+def test_a_callable_that_ends_may_read_its_array():
+    seen = []
+
+    class Reads:
+        def __del__(self):
+            seen.append([bool(x) for x in f])
+
+        def __call__(self, x):
+            return x
+
+    for end in (
+        lambda: f.__setitem__(0, identity),
+        lambda: f.fill(identity),
+        lambda: np.copyto(f, np.zeros(3, dtype=Function)),
+        lambda: f.resize(4, refcheck=False) or f.__setitem__(0, identity),
+    ):
+        f = np.zeros(3, dtype=Function)
+        f[0], f[2] = Reads(), identity
+        end()
+        gc.collect()
+        assert len(seen) == 1 and len(seen.pop()) >= 3
