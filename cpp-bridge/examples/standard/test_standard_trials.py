@@ -217,7 +217,16 @@ def test_what_is_put_over_an_owned_point_ends_it():
     assert str(a[1]) == "null"
 
 
-def test_a_callable_that_ends_may_read_its_array():
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda f: f.__setitem__(0, identity),
+        lambda f: f.fill(identity),
+        lambda f: np.copyto(f, np.zeros(3, dtype=Function)),
+        lambda f: f.resize(4, refcheck=False) or f.__setitem__(0, identity),
+    ],
+)
+def test_a_callable_that_ends_may_read_its_array(end):
     seen = []
 
     class Reads:
@@ -227,14 +236,8 @@ def test_a_callable_that_ends_may_read_its_array():
         def __call__(self, x):
             return x
 
-    for end in (
-        lambda: f.__setitem__(0, identity),
-        lambda: f.fill(identity),
-        lambda: np.copyto(f, np.zeros(3, dtype=Function)),
-        lambda: f.resize(4, refcheck=False) or f.__setitem__(0, identity),
-    ):
-        f = np.zeros(3, dtype=Function)
-        f[0], f[2] = Reads(), identity
-        end()
-        gc.collect()
-        assert len(seen) == 1 and len(seen.pop()) >= 3
+    f = np.zeros(3, dtype=Function)
+    f[0], f[2] = Reads(), identity
+    end(f)
+    gc.collect()
+    assert len(seen) == 1 and len(seen[0]) >= 3
