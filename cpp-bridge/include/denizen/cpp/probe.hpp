@@ -73,7 +73,9 @@ inline void probe_object(const std::string &name, Build &&build)
 {
     /* On the heap, so that no pointer to another local variable looks like one into the object. */
     auto memory = std::make_unique<probe_memory<T>>();
+    keep_bytes(memory->bytes);
     build(static_cast<void *>(memory->bytes));
+    keep_bytes(memory->bytes);
     struct destroyer {
         T *object;
         ~destroyer() { destroy_quietly(object); }
@@ -81,7 +83,9 @@ inline void probe_object(const std::string &name, Build &&build)
     check_object<T, Storage>(name, memory->bytes);
     if constexpr (is_copyable<T>::value) {
         auto other = std::make_unique<probe_memory<T>>();
+        keep_bytes(other->bytes);
         ::new (static_cast<void *>(other->bytes)) T(*memory->object());
+        keep_bytes(other->bytes);
         destroyer second{other->object()};
         check_object<T, Storage>(name, other->bytes);
     }
