@@ -49,25 +49,7 @@ inline void register_nanobind()
 {
     detail::add_exception_hook(detail::restore_nanobind_error);
     nanobind::register_exception_translator(
-        [](const std::exception_ptr &thrown, void *) {
-            /* What is not ours passes on to nanobind's own translators. */
-            denizen_report report;
-            report.struct_size = sizeof report;
-            std::optional<python_error> raised;
-            try {
-                std::rethrow_exception(thrown);
-            } catch (const python_error &error) {
-                raised = error;
-            } catch (const error &) {
-                detail::describe_exception(&report);
-            }
-            if (raised) {
-                raised->restore();
-            } else {
-                detail::raise_report(report);
-            }
-        },
-        nullptr);
+        [](const std::exception_ptr &thrown, void *) { detail::raise_ours(thrown); }, nullptr);
 }
 
 } // namespace denizen

@@ -51,24 +51,8 @@ inline bool restore_pybind11_error()
 inline void register_pybind11()
 {
     detail::add_exception_hook(detail::restore_pybind11_error);
-    pybind11::register_local_exception_translator([](std::exception_ptr thrown) {
-        /* What is not ours passes on to pybind11's own translators. */
-        denizen_report report;
-        report.struct_size = sizeof report;
-        std::optional<python_error> raised;
-        try {
-            std::rethrow_exception(thrown);
-        } catch (const python_error &error) {
-            raised = error;
-        } catch (const error &) {
-            detail::describe_exception(&report);
-        }
-        if (raised) {
-            raised->restore();
-        } else {
-            detail::raise_report(report);
-        }
-    });
+    pybind11::register_local_exception_translator(
+        [](std::exception_ptr thrown) { detail::raise_ours(thrown); });
 }
 
 } // namespace denizen

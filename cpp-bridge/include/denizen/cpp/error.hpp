@@ -320,6 +320,23 @@ inline void raise_report(const denizen_report &report) noexcept
     }
 }
 
+/* For the translators of binding libraries: sets the Python exception of one of ours. What is not
+ * ours is thrown again, for the library's own translators. GIL held. */
+inline void raise_ours(const std::exception_ptr &thrown)
+{
+    denizen_report report;
+    report.struct_size = sizeof report;
+    try {
+        std::rethrow_exception(thrown);
+    } catch (const python_error &error) {
+        error.restore();
+        return;
+    } catch (const error &) {
+        describe_exception(&report);
+    }
+    raise_report(report);
+}
+
 } // namespace detail
 
 /**
