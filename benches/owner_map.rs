@@ -11,7 +11,7 @@ use std::{
 
 use denizen::{
     memory,
-    owner_map::{self, Owner, Recent},
+    owner_map::{self, Owner},
 };
 use divan::{Bencher, counter::ItemsCount};
 use support::{Blocks, Random};
@@ -149,21 +149,6 @@ fn malloc_fill_free(size: usize) {
 fn same_two_blocks(bencher: Bencher<'_, '_>, size: usize) {
     let addresses = two_blocks(size);
     look_up_chained(bencher, &addresses);
-}
-
-/// The same through a short memory of blocks.
-#[divan::bench(args = [100, 100_000])]
-fn same_two_blocks_recent(bencher: Bencher<'_, '_>, size: usize) {
-    let addresses = two_blocks(size);
-    let mut recent = Recent::new();
-    bencher.counter(ItemsCount::new(addresses.len())).bench_local(|| {
-        let mut zero = 0;
-        for address in &addresses {
-            let found = recent.block_of(address.wrapping_add(black_box(zero)));
-            zero = found.map_or(0, |found| found.size & 1);
-        }
-        zero
-    });
 }
 
 /// Interior addresses of two blocks, in turn. The blocks stay.

@@ -50,9 +50,9 @@ impl std::fmt::Debug for Large {
 unsafe impl Sync for Large {}
 
 impl Large {
-    /// The block, if it is live and contains `address`; and its version.
+    /// The block, if it is live and contains `address`.
     #[inline]
-    pub(super) fn block_at(&self, address: usize) -> Option<(BlockInfo, u64)> {
+    pub(super) fn block_at(&self, address: usize) -> Option<BlockInfo> {
         loop {
             let version = self.version.load(Ordering::Acquire);
             if version & 1 == 0 {
@@ -64,15 +64,9 @@ impl Large {
             if self.version.load(Ordering::Relaxed) == version {
                 let inside = address.wrapping_sub(start) < size;
                 let start = NonNull::new(std::ptr::with_exposed_provenance_mut(start))?;
-                return inside.then_some((BlockInfo { start, size }, version));
+                return inside.then_some(BlockInfo { start, size });
             }
         }
-    }
-
-    /// The block that had this version is still live.
-    #[inline]
-    pub(super) fn is_still(&self, version: u64) -> bool {
-        self.version.load(Ordering::Acquire) == version
     }
 
     fn range(&self) -> Range<usize> {

@@ -8,9 +8,8 @@ use super::{
     large::{self, Large},
     size_class::{class_for, class_size},
     small,
-    span::{self, Slot},
+    span::Slot,
 };
-use crate::sync::AtomicU8;
 
 pub(super) use super::{large::trim, metadata::allocate as for_ever};
 
@@ -66,7 +65,7 @@ fn live_at(start: NonNull<u8>) -> Option<Live> {
             (slot.is_live() && slot.start() == address).then_some(Live::Small(slot))
         }
         Record::Large(large) => {
-            let (info, _) = large.block_at(address)?;
+            let info = large.block_at(address)?;
             (info.start == start).then_some(Live::Large(large))
         }
     }
@@ -148,7 +147,7 @@ pub(super) fn block_of(pointer: *const u8) -> Option<BlockInfo> {
             let slot = span.slot_of(address)?;
             if slot.is_live() { slot_info(slot) } else { None }
         }
-        Record::Large(large) => Some(large.block_at(address)?.0),
+        Record::Large(large) => large.block_at(address),
     }
 }
 
@@ -156,38 +155,4 @@ pub(super) fn block_of(pointer: *const u8) -> Option<BlockInfo> {
 fn slot_info(slot: Slot<'static>) -> Option<BlockInfo> {
     let start = NonNull::new(std::ptr::with_exposed_provenance_mut(slot.start()))?;
     Some(BlockInfo { start, size: slot.span.slot_size() })
-}
-
-/// Where to look whether a block is still live. A slot's bytes never change, so a slot that was
-/// released and handed out again is the same block as far as addresses go.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Witness {
-    Small(&'static AtomicU8),
-    Large(&'static Large, u64),
-}
-
-impl Witness {
-    #[inline]
-    pub(super) fn is_live(&self) -> bool {
-        match self {
-            Self::Small(state) => span::is_live(state),
-            Self::Large(large, version) => large.is_still(*version),
-        }
-    }
-}
-
-#[inline]
-pub(super) fn witness_of(pointer: *const u8) -> Option<(BlockInfo, Witness)> {
-    let address = pointer.addr();
-    match directory::find(address)? {
-        Record::Span(span) => {
-            let slot = span.slot_of(address)?;
-            let info = if slot.is_live() { slot_info(slot) } else { None };
-            Some((info?, Witness::Small(slot.state())))
-        }
-        Record::Large(large) => {
-            let (info, version) = large.block_at(address)?;
-            Some((info, Witness::Large(large, version)))
-        }
-    }
 }

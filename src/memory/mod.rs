@@ -200,29 +200,6 @@ pub fn block_of(pointer: *const u8) -> Option<BlockInfo> {
     backend::block_of(pointer)
 }
 
-/// As [`block_of`], with what tells later whether the block is still live: cheaper than another
-/// lookup, for callers that remember blocks.
-#[inline]
-#[must_use]
-pub fn witness_of(pointer: *const u8) -> Option<(BlockInfo, Witness)> {
-    let (info, witness) = backend::witness_of(pointer)?;
-    Some((info, Witness(witness)))
-}
-
-/// Tells whether a block that was live when [`witness_of`] saw it has been live ever since, or has
-/// been replaced by one with the same bytes.
-#[derive(Clone, Copy, Debug)]
-pub struct Witness(backend::Witness);
-
-impl Witness {
-    /// The block is still there.
-    #[inline]
-    #[must_use]
-    pub fn is_live(&self) -> bool {
-        self.0.is_live()
-    }
-}
-
 /// Zero bytes for records that are never freed.
 pub(crate) fn for_ever(layout: Layout) -> Option<NonNull<u8>> {
     backend::for_ever(layout)

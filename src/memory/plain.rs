@@ -7,19 +7,13 @@ use std::{
     alloc::{self, Layout},
     collections::BTreeMap,
     ptr::NonNull,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use super::{AllocError, Block, BlockInfo, MIN_ALIGN, Resized};
 
 /// Start of each live block, and the layout it was allocated with.
 static BLOCKS: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
-
-/// Releases so far.
-static RELEASES: AtomicU64 = AtomicU64::new(0);
 
 fn blocks() -> MutexGuard<'static, BTreeMap<usize, Layout>> {
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -48,7 +42,6 @@ fn insert(size: usize, align: usize, zeroed: bool) -> Result<Block, AllocError> 
 /// As [`super::release`].
 pub(super) unsafe fn release(start: NonNull<u8>, _zeroed: bool) {
     if let Some(layout) = blocks().remove(&start.as_ptr().addr()) {
-        RELEASES.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the map holds exactly the blocks of `insert` that nobody has released.
         unsafe { alloc::dealloc(start.as_ptr(), layout) };
     }
@@ -84,21 +77,6 @@ pub(super) fn block_of(pointer: *const u8) -> Option<BlockInfo> {
     let inside = pointer.addr() - start < layout.size();
     let start = NonNull::new(std::ptr::with_exposed_provenance_mut(start))?;
     inside.then_some(BlockInfo { start, size: layout.size() })
-}
-
-/// The number of releases when the block was seen.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Witness(u64);
-
-impl Witness {
-    pub(super) fn is_live(&self) -> bool {
-        RELEASES.load(Ordering::Relaxed) == self.0
-    }
-}
-
-pub(super) fn witness_of(pointer: *const u8) -> Option<(BlockInfo, Witness)> {
-    let witness = Witness(RELEASES.load(Ordering::Relaxed));
-    Some((block_of(pointer)?, witness))
 }
 
 /// Nothing is kept.

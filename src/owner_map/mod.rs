@@ -2,18 +2,15 @@
 //! anything else.
 //!
 //! Blocks answer from `memory`'s page map, at the cost of three loads. Blocks in another allocator's
-//! memory and adopted ranges have a map each, which is asked only while there are any. [`Recent`] is
-//! a thread's short memory of blocks, for loops that are called once an element.
+//! memory and adopted ranges have a map each, which is asked only while there are any.
 
 use std::ptr::NonNull;
 
 mod adopted;
 mod hosted;
-mod recent;
 
 pub use adopted::{AdoptError, Adopted, adopt, disown};
 pub use hosted::{host, hosted_block_of, unhost};
-pub use recent::Recent;
 
 use crate::memory::{self, BlockInfo};
 
