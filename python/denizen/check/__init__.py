@@ -1,0 +1,1 @@
+"""`denizen check`: NumPy's operations on any registered element type, judged one by one."""
