@@ -1,4 +1,4 @@
-"""The command line: `denizen demo`, `denizen info` (also `python -m denizen ...`)."""
+"""The command line: `denizen demo`, `check` and `info` (also `python -m denizen ...`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 import denizen
 
+from .check import command as check_command
 from .demo import run_demo, run_fit
 from .demo.tables import DataError
 
@@ -58,6 +59,15 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--data", metavar="FILE.csv", help="a CSV file with a header row")
     demo.add_argument("--fit", metavar="MODEL", help="the model, as in 'y ~ x1 + x2 + x2^2'")
     demo.set_defaults(run=_demo)
+
+    check = commands.add_parser(
+        "check",
+        help="run NumPy's operations on an element type and judge each",
+        description="Runs operations of NumPy's on a registered element type, each in a process "
+        "of its own, and compares with the same operation on Python objects. Exit status: 1 when "
+        "a result is wrong, objects leak or a process crashes, 2 when the type cannot be checked.",
+    )
+    check_command.add_arguments(check)
 
     info = commands.add_parser("info", help="print versions, types and what works here")
     info.set_defaults(run=_info)

@@ -1,1 +1,31 @@
-"""`denizen check`: NumPy's operations on any registered element type, judged one by one."""
+"""`denizen check`: NumPy's operations on any registered element type, judged one by one.
+
+>>> from denizen import check
+>>> report = check.run("mymodule:MyType", only="sort*")
+>>> print(report.table())
+
+Each operation runs in a process of its own, on arrays of the type and on object arrays of its
+scalars, and what it gives is compared. Nothing may differ, leak or crash; what a type or NumPy
+cannot do must be refused with a message that says why.
+"""
+
+from .element import ElementError
+from .expected import ExpectedError
+from .judge import Verdict
+from .operation import Operation, Table
+from .report import Report, Result, Stale
+from .runner import run
+from .subject import Subject
+
+__all__ = [
+    "ElementError",
+    "ExpectedError",
+    "Operation",
+    "Report",
+    "Result",
+    "Stale",
+    "Subject",
+    "Table",
+    "Verdict",
+    "run",
+]

@@ -40,7 +40,8 @@ class Subject:
         self, element: Element, scalars: Scalars = "cells", folder: Path | None = None
     ) -> None:
         self._element = element
-        self._scalars = scalars
+        #: What the elements are.
+        self.scalars: Scalars = scalars
         self._folder = folder
         #: Arrays that the operation got, in the order in which it asked.
         self.handed: list[weakref.ref[Array]] = []
@@ -52,7 +53,7 @@ class Subject:
     @property
     def is_oracle(self) -> bool:
         """Whether the elements are Python objects."""
-        return self._scalars != "cells"
+        return self.scalars != "cells"
 
     @property
     def element_dtype(self) -> np.dtype[Any]:
@@ -89,10 +90,10 @@ class Subject:
         return [self._wrap(value) for value in values]
 
     def _wrap(self, value: Any) -> Any:
-        if self._scalars == "lone":
+        if self.scalars == "lone":
             return Lone(self._element.dtype, value)
         # Python's int divides to float, and is what arithmetic of such scalars gives.
-        if self._scalars == "scalars" and isinstance(value, int):
+        if self.scalars == "scalars" and isinstance(value, int):
             return ExactInteger(value)
         return value
 

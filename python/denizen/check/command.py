@@ -1,0 +1,133 @@
+"""The command `denizen check`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+
+__all__ = ["add_arguments"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of the command, and the function that runs it."""
+    parser.add_argument(
+        "element",
+        metavar="MODULE:TYPE",
+        nargs="?",
+        help="a scalar class, DType class or dtype; the module may be in the current directory",
+    )
+    parser.add_argument(
+        "--only", metavar="PATTERN", help="operations whose 'section: name' has or matches this"
+    )
+    parser.add_argument("--section", metavar="PATTERN", help="sections whose name has or matches")
+    parser.add_argument(
+        "--jobs", metavar="N", type=int, help="processes at a time (default: cores)"
+    )
+    parser.add_argument(
+        "--timeout",
+        metavar="S",
+        type=float,
+        default=20.0,
+        help="seconds an operation (default: 20)",
+    )
+    parser.add_argument(
+        "--values",
+        metavar="MODULE:NAME",
+        help="a list of scalars of the type, or a function that returns one (24 or more)",
+    )
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write everything as JSON")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write a page to look at")
+    parser.add_argument(
+        "--expected",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="a file of refusals that are as they should be, beside the bundled one",
+    )
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 for refusals that nobody expects, too"
+    )
+    parser.add_argument("--list", action="store_true", help="list the operations, and run none")
+    parser.add_argument("--verbose", action="store_true", help="show the operations that work, too")
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    # Imported here: the other commands need none of the operations.
+    from .element import ElementError, find_values
+    from .expected import ExpectedError
+    from .page import page
+    from .runner import run, selected
+
+    if options.list:
+        for operation in selected(options.only, options.section):
+            print(operation.title)
+        return 0
+    if options.element is None:
+        print("denizen check: name an element type, as in denizen:Integer", file=sys.stderr)
+        return 2
+    if not selected(options.only, options.section):
+        print("denizen check: no operation matches; --list shows all", file=sys.stderr)
+        return 2
+    bar = _Bar()
+    try:
+        report = run(
+            options.element,
+            only=options.only,
+            section=options.section,
+            jobs=options.jobs,
+            timeout=options.timeout,
+            values=find_values(options.values) if options.values else None,
+            expected=options.expected,
+            progress=bar.show,
+        )
+    except (ElementError, ExpectedError) as error:
+        print(f"denizen check: {error}", file=sys.stderr)
+        return 2
+    finally:
+        bar.clear()
+    print(report.table(options.verbose))
+    if options.json is not None:
+        options.json.write_text(report.to_json(), encoding="utf-8")
+    if options.html is not None:
+        options.html.write_text(page(report), encoding="utf-8")
+    return report.status(options.strict)
+
+
+class _Bar:
+    """Progress on standard error: a bar on a terminal, else a line for each tenth and failure."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._failures = 0
+        self._tenth = 0
+
+    def show(self, done: int, total: int, result: object) -> None:
+        from .report import Result
+
+        assert isinstance(result, Result)
+        self._failures += result.fails
+        if self._terminal:
+            self._draw(done, total, result.title)
+            return
+        if result.fails:
+            print(f"{result.verdict}: {result.title}", file=sys.stderr)
+        if done * 10 // total > self._tenth:
+            self._tenth = done * 10 // total
+            print(f"{done} of {total} operations", file=sys.stderr)
+
+    def _draw(self, done: int, total: int, title: str) -> None:
+        width = shutil.get_terminal_size().columns
+        filled = 30 * done // total
+        failed = f", {self._failures} failed" if self._failures else ""
+        text = f"[{'#' * filled}{'.' * (30 - filled)}] {done}/{total}{failed}  {title}"
+        print(f"\r\x1b[K{text[: width - 1]}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take the bar away."""
+        if self._terminal:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,106 @@
+"""Refusals that are as they should be, from a data file with a reason for each."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["BUNDLED", "ExpectedError", "Refusal", "read_expected"]
+
+#: The file in this package.
+BUNDLED = Path(__file__).parent / "expected.toml"
+
+_CLAUSE = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\d+(?:\.\d+)*)\s*")
+_KEYS = {"operation", "reason", "type", "numpy"}
+
+
+class ExpectedError(Exception):
+    """A file of expected refusals cannot be used; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """One entry: which operations are refused, of which types and NumPy versions, and why."""
+
+    #: Pattern of `Operation.title`, as `fnmatch` takes it.
+    operation: str
+    reason: str
+    #: Pattern of the type's name.
+    type: str = "*"
+    #: Range of NumPy versions, such as ">=2.4, <2.5"; empty for all.
+    numpy: str = ""
+
+    def covers(self, title: str, element: str, version: str | None = None) -> bool:
+        """Whether it speaks of an operation on a type with a NumPy version (default: this one)."""
+        return (
+            fnmatchcase(title, self.operation)
+            and fnmatchcase(element, self.type)
+            and in_range(np.__version__ if version is None else version, self.numpy)
+        )
+
+
+def in_range(version: str, clauses: str) -> bool:
+    """Whether a version is in a range such as ">=2.4, <2.5.2"; development versions count as the
+    release that they lead to."""
+    numbers = _numbers(version)
+    for clause in filter(None, map(str.strip, clauses.split(","))):
+        matched = _CLAUSE.fullmatch(clause)
+        if matched is None:
+            raise ValueError(f"{clause!r} is no clause of a version range, such as '<2.5'")
+        comparison, wanted = matched[1], _numbers(matched[2])
+        length = max(len(numbers), len(wanted))
+        here = (*numbers, *[0] * (length - len(numbers)))
+        there = (*wanted, *[0] * (length - len(wanted)))
+        answer = {
+            "<": here < there,
+            "<=": here <= there,
+            ">": here > there,
+            ">=": here >= there,
+            "==": here == there,
+            "!=": here != there,
+        }[comparison]
+        if not answer:
+            return False
+    return True
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    matched = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(part) for part in matched[0].split(".")) if matched else (0,)
+
+
+def read_expected(path: Path) -> list[Refusal]:
+    """The entries of a file. Raises `ExpectedError` that names the file and the entry."""
+    try:
+        with open(path, "rb") as file:
+            data = tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise ExpectedError(f"{path}: {error}") from error
+    unknown = set(data) - {"refusal"}
+    if unknown:
+        raise ExpectedError(f"{path}: unknown {sorted(unknown)}; entries are [[refusal]]")
+    entries: list[Any] = data.get("refusal", [])
+    return [_refusal(entry, f"{path}: refusal {place + 1}") for place, entry in enumerate(entries)]
+
+
+def _refusal(entry: dict[str, Any], where: str) -> Refusal:
+    unknown = set(entry) - _KEYS
+    if unknown:
+        raise ExpectedError(f"{where}: unknown {sorted(unknown)}; there are {sorted(_KEYS)}")
+    for key in ("operation", "reason"):
+        if not str(entry.get(key, "")).strip():
+            raise ExpectedError(f"{where}: {key} is missing")
+    if not all(isinstance(value, str) for value in entry.values()):
+        raise ExpectedError(f"{where}: all values are texts")
+    refusal = Refusal(**entry)
+    try:
+        in_range("0", refusal.numpy)
+    except ValueError as error:
+        raise ExpectedError(f"{where}: {error}") from error
+    return refusal

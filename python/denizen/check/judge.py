@@ -1,0 +1,301 @@
+"""The verdict on one operation; this runs in the operation's own process."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import _runtime
+from .element import Element
+from .operation import Operation, Run
+from .oracle import Comparison, known_values, shared
+from .subject import Scalars, Subject
+
+__all__ = ["Finding", "Verdict", "judge"]
+
+
+class Verdict(StrEnum):
+    """What came of an operation."""
+
+    WORKS = "works"
+    #: TypeError, ValueError or NotImplementedError with a message that says why.
+    REFUSED = "refused"
+    #: Ran, but there was nothing to compare its result with.
+    UNCHECKED = "unchecked"
+    #: Another result, or another exception, than object arrays give.
+    WRONG = "wrong"
+    #: Objects outlive everything that held them, or were destroyed too often.
+    LEAKS = "leaks"
+    #: The process died or did not end.
+    CRASHES = "crashes"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A verdict, and why."""
+
+    verdict: Verdict
+    #: What happened, in words.
+    detail: str
+    #: Why a refusal is as it should be, where the type or the oracle tell.
+    excuse: str | None = None
+    #: Objects by type that were constructed but not destroyed; negative where the other way round.
+    leaked: dict[str, int] = field(default_factory=dict)
+
+
+#: What a clean refusal raises.
+_REFUSALS = (TypeError, ValueError, NotImplementedError)
+#: What an object array raises where its scalars lack an operation.
+_INCAPABLE = (TypeError, AttributeError, NotImplementedError)
+#: A message of at least two words, one of them of three letters.
+_SAYS_WHY = re.compile(r"(?=.*[^\W\d_]{3})\S+\s+\S+", re.DOTALL)
+_NO_LOOP = re.compile(r"ufunc '(\w+)' did not contain a loop")
+
+
+def judge(operation: Operation, element: Element, folder: Path) -> Finding:
+    """Run an operation on arrays of the type and on object arrays, and compare."""
+    warnings.simplefilter("ignore")
+    before = _balances()
+    with _lost_exceptions() as lost:
+        finding = _compared(operation, element, folder, lost)
+        gc.collect()
+    leaked = {
+        name: balance - before.get(name, 0)
+        for name, balance in _balances().items()
+        if balance != before.get(name, 0)
+    }
+    if not leaked:
+        return finding
+    counts = ", ".join(f"{count:+d} {name}" for name, count in leaked.items())
+    detail = f"objects that outlive the operation: {counts} (negative: destroyed too often)"
+    if finding.verdict is Verdict.WRONG:
+        return Finding(Verdict.WRONG, f"{finding.detail}; and {detail}", leaked=leaked)
+    return Finding(
+        Verdict.LEAKS, f"{detail}; it {finding.verdict}: {finding.detail}", leaked=leaked
+    )
+
+
+def _balances() -> dict[str, int]:
+    """Constructed minus destroyed objects, by type."""
+    gc.collect()
+    return {
+        name: counters["constructed"] - counters["destroyed"]
+        for name, counters in _runtime.stats().items()
+    }
+
+
+@contextlib.contextmanager
+def _lost_exceptions() -> Iterator[list[str]]:
+    """Exceptions that nobody could raise, in words."""
+    lost: list[str] = []
+
+    def note(unraisable: Any) -> None:
+        lost.append(_in_words(unraisable.exc_value))
+
+    old, sys.unraisablehook = sys.unraisablehook, note
+    try:
+        yield lost
+    finally:
+        sys.unraisablehook = old
+
+
+def _attempt(run: Run, subject: Subject) -> tuple[Any, BaseException | None]:
+    try:
+        return run(subject), None
+    except BaseException as error:
+        return None, error
+
+
+def _compared(operation: Operation, element: Element, folder: Path, lost: list[str]) -> Finding:
+    """The verdict but for the count of objects. Holds no object when it returns."""
+    subject = Subject(element, folder=folder)
+    found, error = _attempt(operation.run, subject)
+    if error is not None:
+        finding = _judge_error(error, operation, element, folder)
+        _forget(error)
+        return finding
+    # Destructors of the type may raise whenever objects end: then they do so here as well.
+    lost_here = list(lost)
+    finding = _judge_result(found, subject, operation, element, folder)
+    if lost_here and finding.verdict is not Verdict.WRONG and not lost[len(lost_here) :]:
+        return Finding(Verdict.WRONG, f"an exception got lost: {lost_here[0]}")
+    return finding
+
+
+# ---- an operation that returned
+
+
+def _judge_result(
+    found: Any, subject: Subject, operation: Operation, element: Element, folder: Path
+) -> Finding:
+    if found is None:
+        return Finding(Verdict.UNCHECKED, "the operation returned nothing to compare")
+    why = "the operation has no oracle"
+    for scalars, run in _oracles(operation):
+        oracle = Subject(element, scalars, folder)
+        wanted, error = _attempt(run, oracle)
+        if error is None:
+            return _judge_values(found, subject, wanted, oracle, element)
+        why = _in_words(error)
+        incapable = isinstance(error, _INCAPABLE)
+        _forget(error)
+        if not incapable:
+            return Finding(Verdict.WRONG, f"returned {_briefly(found)}; objects raise {why}")
+    return _judge_alone(found, element, why)
+
+
+def _oracles(operation: Operation) -> list[tuple[Scalars, Run]]:
+    """What the result is compared with, best first."""
+    run = operation.run if operation.oracle is None else operation.oracle
+    return [("scalars", run), ("lone", run)]
+
+
+def _judge_values(
+    found: Any, subject: Subject, wanted: Any, oracle: Subject, element: Element
+) -> Finding:
+    comparison = Comparison(element)
+    try:
+        problem = comparison.difference(found, wanted)
+    except Exception as error:
+        problem = f"the result cannot be read: {_in_words(error)}"
+        _forget(error)
+    problem = problem or shared(found, subject, wanted, oracle)
+    if problem is not None:
+        return Finding(Verdict.WRONG, problem)
+    if not comparison.compared:
+        return Finding(Verdict.UNCHECKED, "the result has nothing to compare")
+    how = "objects" if oracle.scalars == "scalars" else "loops over one element"
+    return Finding(Verdict.WORKS, f"equal to {how} in {comparison.compared} comparisons")
+
+
+def _judge_alone(found: Any, element: Element, why: str) -> Finding:
+    """Nothing to compare with: the elements must at least be some that were given."""
+    try:
+        count, stranger = known_values(found, element)
+    except Exception as error:
+        detail = f"the result cannot be read: {_in_words(error)}"
+        _forget(error)
+        return Finding(Verdict.WRONG, detail)
+    if count and stranger is None:
+        return Finding(
+            Verdict.WORKS,
+            f"unchecked but for its values: {count} elements are some that were given, or defaults "
+            f"(object arrays cannot do it: {why})",
+        )
+    return Finding(
+        Verdict.UNCHECKED,
+        f"returned {_briefly(found)}; object arrays cannot do it ({why})",
+    )
+
+
+# ---- an operation that raised
+
+
+def _judge_error(
+    error: BaseException, operation: Operation, element: Element, folder: Path
+) -> Finding:
+    words = _in_words(error)
+    same, other = _oracle_error(error, operation, element, folder)
+    if isinstance(error, _REFUSALS):
+        excuse = _excuse(error, operation, element)
+        if excuse is None and same:
+            excuse = "arrays of Python objects refuse it too"
+        return _refusal(error, words, excuse, element)
+    if same:
+        return Finding(Verdict.WORKS, f"raises as objects do: {words}")
+    instead = f"objects raise {other}" if other else "objects do not raise"
+    return Finding(Verdict.WRONG, f"raised {words}; {instead}")
+
+
+def _oracle_error(
+    error: BaseException, operation: Operation, element: Element, folder: Path
+) -> tuple[bool, str | None]:
+    """Whether the object arrays raise the same, and what they raise."""
+    run = operation.run if operation.oracle is None else operation.oracle
+    _, other = _attempt(run, Subject(element, "scalars", folder))
+    if other is None:
+        return False, None
+    same = isinstance(error, type(other)) or isinstance(other, type(error))
+    words = _in_words(other)
+    _forget(other)
+    return same, words
+
+
+def _refusal(error: BaseException, words: str, excuse: str | None, element: Element) -> Finding:
+    message = str(error)
+    texts = {text for value in element.values() for text in (str(value), repr(value))}
+    if not _SAYS_WHY.search(message) or message.strip() in texts:
+        return Finding(Verdict.WRONG, f"refused without saying why: {words}")
+    return Finding(Verdict.REFUSED, words, excuse)
+
+
+def _excuse(error: BaseException, operation: Operation, element: Element) -> str | None:
+    """Why the type must refuse, if it must."""
+    missing = sorted(operation.needs - element.abilities)
+    if missing:
+        return f"{element.name} has no {' and no '.join(missing)}"
+    if isinstance(error, _runtime.VacantError) and "default" not in element.abilities:
+        return f"{element.name} has no default"
+    if "copy" not in element.abilities and "not copyable" in str(error):
+        return f"{element.name} has no copy"
+    return _no_loop(error, element)
+
+
+def _no_loop(error: BaseException, element: Element) -> str | None:
+    """Nothing is expected of an extension's type that was registered without a ufunc."""
+    matched = _NO_LOOP.search(str(error))
+    if matched is None or element.name.startswith("denizen."):
+        return None
+    ufunc = getattr(np, matched[1], None)
+    if not isinstance(ufunc, np.ufunc) or ufunc.signature is not None:
+        return None
+    single = np.empty(1, dtype=element.dtype)
+    single[0] = element.values()[0]
+    try:
+        ufunc(*[single] * ufunc.nin)
+    except TypeError:
+        return f"{element.name} has no {matched[1]}"
+    except Exception:
+        return None
+    return None
+
+
+# ---- words
+
+
+def _in_words(error: BaseException | None) -> str:
+    """An exception and its causes on one line."""
+    parts: list[str] = []
+    while error is not None and len(parts) < 3:
+        text = " ".join(str(error).split())
+        text = text if len(text) <= 300 else f"{text[:297]}..."
+        parts.append(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+        error = error.__cause__
+    return ", caused by ".join(parts)
+
+
+def _forget(error: BaseException | None) -> None:
+    """Let go of the frames of an exception, and with them of their objects."""
+    while error is not None:
+        error.__traceback__ = None
+        following = error.__cause__ or error.__context__
+        error.__cause__ = error.__context__ = None
+        error = following
+
+
+def _briefly(found: Any) -> str:
+    try:
+        text = " ".join(repr(found).split())
+    except Exception as error:
+        return f"something whose repr raises {_in_words(error)}"
+    return text if len(text) <= 100 else f"{text[:97]}..."

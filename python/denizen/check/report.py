@@ -1,0 +1,185 @@
+"""What a check found: results with types, a table, and JSON."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .judge import Verdict
+
+__all__ = ["FORMAT", "Report", "Result", "Stale"]
+
+#: Version of the JSON format. Keys may be added to a version; none goes or changes its meaning.
+FORMAT = 1
+
+_FAILURES = (Verdict.WRONG, Verdict.LEAKS, Verdict.CRASHES)
+#: How a summary counts verdicts.
+_COUNTED = {Verdict.WRONG: "wrong", Verdict.LEAKS: "leak", Verdict.CRASHES: "crash"}
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one operation."""
+
+    section: str
+    operation: str
+    verdict: Verdict
+    #: What happened, in words.
+    detail: str
+    #: Of a refusal: why it is as it should be; None where nobody expects it.
+    reason: str | None = None
+    #: Objects by type that were constructed but not destroyed; negative where the other way round.
+    leaked: dict[str, int] = field(default_factory=dict)
+    #: The last lines that a process which crashed wrote to its standard error.
+    errors: str = ""
+    seconds: float = 0.0
+
+    @property
+    def title(self) -> str:
+        """The section and the name."""
+        return f"{self.section}: {self.operation}"
+
+    @property
+    def fails(self) -> bool:
+        """Whether it is wrong, leaks or crashes."""
+        return self.verdict in _FAILURES
+
+    @property
+    def unexpected(self) -> bool:
+        """Whether it is a refusal that nobody expects."""
+        return self.verdict is Verdict.REFUSED and self.reason is None
+
+
+@dataclass(frozen=True)
+class Stale:
+    """An expected refusal that does not happen any more."""
+
+    operation: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a check of one element type found."""
+
+    type: str
+    denizen: str
+    numpy: str
+    python: str
+    #: Where the values come from, and what they are compared by.
+    values: str
+    compared_by: str
+    #: What a reader must know about the verdicts.
+    notes: tuple[str, ...]
+    results: tuple[Result, ...]
+    stale: tuple[Stale, ...]
+    seconds: float
+
+    def count(self, verdict: Verdict) -> int:
+        """How many operations have a verdict."""
+        return sum(result.verdict is verdict for result in self.results)
+
+    @property
+    def unexpected(self) -> tuple[Result, ...]:
+        """Refusals that nobody expects."""
+        return tuple(result for result in self.results if result.unexpected)
+
+    @property
+    def failures(self) -> tuple[Result, ...]:
+        """What is wrong, leaks or crashes."""
+        return tuple(result for result in self.results if result.fails)
+
+    def status(self, strict: bool = False) -> int:
+        """The exit status: 1 with failures, and if `strict` with refusals that nobody expects."""
+        return int(bool(self.failures) or (strict and bool(self.unexpected)))
+
+    def sections(self) -> dict[str, list[Result]]:
+        """Results by section, in order."""
+        found: dict[str, list[Result]] = {}
+        for result in self.results:
+            found.setdefault(result.section, []).append(result)
+        return found
+
+    def summary(self) -> str:
+        """Everything on one line."""
+        refused = self.count(Verdict.REFUSED)
+        parts = [
+            f"{self.count(Verdict.WORKS)} work",
+            f"{refused} refused ({refused - len(self.unexpected)} expected)",
+            *(f"{self.count(verdict)} {word}" for verdict, word in _COUNTED.items()),
+        ]
+        if unchecked := self.count(Verdict.UNCHECKED):
+            parts.append(f"{unchecked} unchecked")
+        return (
+            f"{self.type} on NumPy {self.numpy}: {len(self.results)} operations: {', '.join(parts)}"
+        )
+
+    def table(self, verbose: bool = False) -> str:
+        """Verdicts by section, then what does not work and why; if `verbose`, everything."""
+        lines = [
+            f"{self.type}, NumPy {self.numpy}, Python {self.python}, denizen {self.denizen}",
+            f"values: {self.values}; compared by {self.compared_by}",
+            *(f"note: {note}" for note in self.notes),
+            "",
+            *self._counts(),
+        ]
+        for heading, results in self._groups(verbose):
+            if results:
+                lines += ["", f"{heading}:"]
+                lines += [line for result in results for line in _described(result)]
+        if self.stale:
+            lines += ["", "Expected to be refused, but works now:"]
+            lines += [f"  {entry.operation} (expected: {entry.reason})" for entry in self.stale]
+        return "\n".join([*lines, "", self.summary()])
+
+    def _counts(self) -> Iterator[str]:
+        """The table by section."""
+        verdicts = [v for v in Verdict if v is not Verdict.UNCHECKED or self.count(v)]
+        sections = self.sections()
+        width = max([len("section"), *map(len, sections)])
+        yield f"{'section':<{width}}  " + "  ".join(f"{verdict:>9}" for verdict in verdicts)
+        for section, results in sections.items():
+            counts = Counter(result.verdict for result in results)
+            yield f"{section:<{width}}  " + "  ".join(
+                f"{counts[verdict] or '.':>9}" for verdict in verdicts
+            )
+
+    def _groups(self, verbose: bool) -> Iterator[tuple[str, list[Result]]]:
+        def having(verdict: Verdict) -> list[Result]:
+            return [result for result in self.results if result.verdict is verdict]
+
+        yield "Crashes", having(Verdict.CRASHES)
+        yield "Leaks", having(Verdict.LEAKS)
+        yield "Wrong", having(Verdict.WRONG)
+        yield "Refused, not expected", list(self.unexpected)
+        yield "Unchecked", having(Verdict.UNCHECKED)
+        yield "Refused", [r for r in having(Verdict.REFUSED) if not r.unexpected]
+        if verbose:
+            yield "Works", having(Verdict.WORKS)
+
+    def to_json(self) -> str:
+        """Everything, as JSON; docs/check.md describes the format."""
+        plain: dict[str, Any] = {"format": FORMAT, **asdict(self)}
+        plain["counts"] = {
+            **{str(verdict): self.count(verdict) for verdict in Verdict},
+            "refused, not expected": len(self.unexpected),
+        }
+        plain["summary"] = self.summary()
+        return json.dumps(plain, indent=1) + "\n"
+
+
+def _described(result: Result) -> Iterator[str]:
+    yield f"  {result.title}"
+    yield f"      {_cut(result.detail)}"
+    if result.reason is not None:
+        yield f"      expected: {_cut(result.reason)}"
+    if result.errors:
+        yield from (f"      | {line}" for line in result.errors.splitlines())
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 400 else f"{text[:397]}..."
