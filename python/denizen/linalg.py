@@ -1,10 +1,16 @@
 """Linear algebra in exact arithmetic, for every element type that has `+ - * /` and `!=`.
 
 `numpy.linalg` rounds; these functions do not. They take arrays of `denizen.Rational`, object
-arrays of `fractions.Fraction`, and arrays of any other exact field type. Integers (NumPy's,
-`denizen.Integer`, Python's) are promoted to rational numbers first; floating-point input is
-refused, because its rounding has already happened: convert it with `astype(denizen.Rational)`
-where its binary value is really meant.
+arrays of `fractions.Fraction`, and arrays or objects of any other exact field type to which
+integers convert. Integers (NumPy's, `denizen.Integer`, Python's) are promoted to rational numbers
+first. Floating-point input is refused, because its rounding has already happened: convert it with
+`astype(denizen.Rational)` where its binary value is really meant. Types that round (decimal
+numbers, MPFR's, dual numbers) are refused as well, whatever they say of themselves: a type is
+taken for a field if `n * (1 / n)` is 1 for the integers up to 200, which binary and decimal
+floating point of no precision in use passes.
+
+Where one operand has an element type and the other holds objects (a list of fractions), the
+objects are converted to the element type.
 
 Shapes and errors are those of `numpy.linalg`. The method is Gaussian elimination in array
 operations: the update of a step is one broadcast outer product. (G. H. Golub and C. F. Van Loan,
@@ -15,6 +21,9 @@ numbers grow less.
 
 from __future__ import annotations
 
+import functools
+import numbers
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -25,6 +34,9 @@ from numpy.typing import ArrayLike, NDArray
 from ._runtime import Integer, Rational
 
 __all__ = ["LeastSquares", "LinAlgError", "det", "inv", "lstsq", "matrix_rank", "solve"]
+
+#: Integers whose inverses tell an exact field from numbers that round.
+_TRIED = np.arange(2, 201)
 
 #: NumPy's scalar classes that these functions refuse.
 _ROUNDED_OR_NO_NUMBER = (np.inexact, np.flexible, np.datetime64, np.timedelta64)
@@ -108,7 +120,9 @@ def inv(a: ArrayLike) -> NDArray[Any]:
     """
     matrices = _exact(a)
     _require_square(matrices)
-    identity = _exact(np.eye(matrices.shape[-1], dtype=np.int64), like=matrices)
+    one = _one(matrices)
+    identity = np.full((matrices.shape[-1],) * 2, one - one, dtype=matrices.dtype)
+    np.fill_diagonal(identity, one[()])
     inverses = np.empty(matrices.shape, dtype=matrices.dtype)
     for index in np.ndindex(matrices.shape[:-2]):
         inverses[index] = _solve_one(matrices[index], identity)
@@ -139,7 +153,7 @@ def det(a: ArrayLike) -> Any:
     _require_square(matrices)
     size = matrices.shape[-1]
     stack = matrices.shape[:-2]
-    one = _exact(np.ones((), dtype=np.int64), like=matrices)
+    one = _one(matrices)
     determinants = np.empty(stack, dtype=matrices.dtype)
     for index in np.ndindex(stack):
         work = matrices[index].copy()
@@ -204,9 +218,10 @@ def lstsq(a: ArrayLike, b: ArrayLike) -> LeastSquares:
         The matrix is not 2-dimensional, or its columns depend on each other, so that there is
         more than one solution. The message names the first column that depends on those before.
     TypeError
-        The elements are not exact.
+        The elements are not exact, or have no order: without one nothing is least.
     """
     matrix, observations = _exact_pair(a, b)
+    _require_order(matrix)
     if matrix.ndim != 2:
         raise LinAlgError(f"{matrix.ndim}-dimensional array given. Array must be two-dimensional")
     if observations.ndim not in (1, 2):
@@ -292,27 +307,31 @@ def _substitute(work: NDArray[Any], size: int) -> NDArray[Any]:
     return solution
 
 
-def _exact(a: ArrayLike, like: NDArray[Any] | None = None) -> NDArray[Any]:
-    """`a` as an array over an exact field: that of `like`, or else its own."""
+def _exact(a: ArrayLike) -> NDArray[Any]:
+    """`a` as an array over an exact field."""
     array = np.asarray(a)
     if array.dtype.kind in "biu" or array.dtype == np.dtype(Integer):
-        array = array.astype(np.dtype(Rational) if like is None else like.dtype)
+        return array.astype(Rational)
     if issubclass(array.dtype.type, _ROUNDED_OR_NO_NUMBER):
         raise TypeError(
             f"denizen.linalg needs exact elements, not {array.dtype}; use numpy.linalg, or "
             "convert with astype(denizen.Rational)"
         )
-    if array.dtype == object:
-        flat = [_exact_object(value) for value in array.flat]
-        array = np.fromiter(flat, dtype=object, count=len(flat)).reshape(array.shape)
-    return array
+    if array.dtype != object:
+        _require_field(array.dtype)
+        return array
+    flat = [_exact_object(value) for value in array.flat]
+    for kind, value in {type(value): value for value in flat}.items():
+        if not issubclass(kind, Fraction):
+            _require_field_of(value)
+    return np.fromiter(flat, dtype=object, count=len(flat)).reshape(array.shape)
 
 
 def _exact_object(value: Any) -> Any:
     """An element of an object array, with integers made fractions: `/` on them would round."""
-    if isinstance(value, (bool, int, np.integer)):
+    if isinstance(value, (bool, np.bool_, numbers.Integral)):
         return Fraction(int(value))
-    if isinstance(value, (float, complex, np.inexact)):
+    if isinstance(value, (float, complex, np.inexact, Decimal)):
         raise TypeError(
             f"denizen.linalg needs exact elements, not {type(value).__name__} ({value!r}) in an "
             "object array; convert it with fractions.Fraction"
@@ -322,12 +341,76 @@ def _exact_object(value: Any) -> Any:
 
 def _exact_pair(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
     """Both arrays over one field."""
-    first, second = np.asarray(a), np.asarray(b)
+    first, second = _exact(a), _exact(b)
+    if first.dtype == second.dtype:
+        return first, second
     if object in (first.dtype, second.dtype):
-        return _exact(first.astype(object)), _exact(second.astype(object))
-    first, second = _exact(first), _exact(second)
-    common = np.result_type(first.dtype, second.dtype)
+        common = first.dtype if second.dtype == object else second.dtype
+        if common == np.dtype(Rational):
+            for value in (first if first.dtype == object else second).flat:
+                if not isinstance(value, numbers.Rational):
+                    # Of another field, in which fractions are taken to lie.
+                    common = np.dtype(object)
+    else:
+        common = np.result_type(first.dtype, second.dtype)
     return first.astype(common, copy=False), second.astype(common, copy=False)
+
+
+def _one(matrices: NDArray[Any]) -> NDArray[Any]:
+    """The one of the field, as a 0-dimensional array."""
+    one = np.ones((), dtype=np.int64)
+    if matrices.dtype != object:
+        return one.astype(matrices.dtype)
+    nonzero = (value for value in matrices.flat if value != 0)
+    unit = next((value / value for value in nonzero), Fraction(1))
+    return np.array(unit, dtype=object)
+
+
+@functools.cache
+def _require_field(dtype: np.dtype[Any]) -> None:
+    """Refuse element types that round or lack an operation."""
+    try:
+        tried = _TRIED.astype(dtype)
+        one = np.ones(1, dtype=np.int64).astype(dtype)
+        # In a finite field some of the integers are zero.
+        nonzero = tried != one - one
+        tried = tried[nonzero]
+        wrong = np.flatnonzero((one / tried) * tried != one)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        raise TypeError(
+            f"denizen.linalg needs elements with + - * / and !=, and integers that convert to "
+            f"them, but with {dtype}: {error}"
+        ) from error
+    if wrong.size:
+        _refuse_rounding(str(dtype), int(_TRIED[nonzero][wrong[0]]))
+
+
+def _require_field_of(value: Any) -> None:
+    """Refuse objects of types that round; `value` is one of them."""
+    if value == 0:
+        return
+    one = value / value
+    for integer in _TRIED.tolist():
+        multiple = one * integer
+        if multiple != 0 and (one / multiple) * multiple != one:
+            _refuse_rounding(type(value).__name__, integer)
+
+
+def _refuse_rounding(name: str, integer: int) -> None:
+    raise TypeError(
+        f"denizen.linalg needs exact elements, but {name} rounds: {integer} * (1 / {integer}) is "
+        "not 1; convert to denizen.Rational"
+    )
+
+
+def _require_order(matrix: NDArray[Any]) -> None:
+    """Refuse elements without an order."""
+    try:
+        np.less(matrix[:1], matrix[:1])
+    except TypeError as error:
+        raise TypeError(
+            f"lstsq needs elements with an order, which {matrix.dtype} lacks: {error}"
+        ) from error
 
 
 def _require_square(matrices: NDArray[Any]) -> None:

@@ -20,7 +20,7 @@
 //! objects. The same goes for our dtype in structured dtypes and subarrays, which are right by the
 //! cells, without a header.
 
-use super::{DType, errors};
+use super::{DType, errors, linalg_guard};
 use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArray_Descr, PyArrayObject, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
@@ -56,6 +56,7 @@ static NUMPY_EXTEND_LINE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// `ImportError` where a NumPy in need of a guard is not made as expected: it must not be used.
 pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     install_einsum(py)?;
+    linalg_guard::install(py)?;
     if numpy.version() < NumpyVersion::new(2, 5, 2) {
         install_flat_subscript(py, numpy)?;
     }

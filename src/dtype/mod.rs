@@ -10,7 +10,7 @@
 //! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`]: the scalar class that the
 //!   runtime makes, and its operators;
 //! * [`loan`], [`loan_math`]: scalars of types that only move, which show cells in place;
-//! * [`guards`]: against what older NumPys do wrong.
+//! * [`guards`]: against what older NumPys do wrong; [`linalg_guard`]: against silent rounding.
 
 pub mod access;
 pub mod arming;
@@ -20,6 +20,7 @@ pub mod class;
 pub mod convert;
 pub mod errors;
 pub mod guards;
+mod linalg_guard;
 pub mod loan;
 mod loan_math;
 mod numbers;
