@@ -11,7 +11,7 @@ use crate::{
 };
 use pyo3::ffi;
 use std::{
-    ffi::{CStr, CString, c_char, c_int},
+    ffi::{CStr, CString, c_char, c_int, c_void},
     ptr,
     sync::OnceLock,
 };
@@ -45,6 +45,13 @@ pub struct DTypeClass {
     meta: PyArray_DTypeMeta,
     dtype: *const DType,
 }
+
+/// `dtype.kind`, one for all types: a letter that nobody knows. With NumPy's own letters others
+/// take the bytes for numbers, for raw bytes or for pointers to Python objects.
+const KIND: u8 = b'E';
+/// `dtype.char`: the dtype that `np.vectorize` gives its results, which it knows by this letter
+/// alone, are objects.
+const CHARACTER: u8 = b'O';
 
 /// A descriptor of ours. There is one a type.
 #[repr(C)]
@@ -187,6 +194,7 @@ pub(super) unsafe fn create(
         (*python_type).tp_repr = Some(descr_repr);
         (*python_type).tp_str = Some(descr_repr);
         (*python_type).tp_methods = (&raw const METHODS.list).cast_mut().cast();
+        (*python_type).tp_getset = (&raw const PROPERTIES.list).cast_mut().cast();
         if ffi::PyType_Ready(python_type) < 0 {
             return Err(());
         }
@@ -246,6 +254,8 @@ fn new_descr(numpy: &NumpyApi, dtype: &'static DType) -> Result<*mut PyArray_Des
         base.elsize = dtype.element.size() as isize;
         base.alignment = dtype.element.align() as isize;
         base.byteorder = b'|' as c_char;
+        base.kind = KIND as c_char;
+        base.r#type = CHARACTER as c_char;
         base.flags |= NPY_ITEM_REFCOUNT
             | NPY_NEEDS_INIT
             | NPY_LIST_PICKLE
@@ -273,6 +283,39 @@ static METHODS: Methods = Methods {
         ffi::PyMethodDef::zeroed(),
     ],
 };
+
+struct Properties {
+    list: [ffi::PyGetSetDef; 2],
+}
+// SAFETY: constant data.
+unsafe impl Sync for Properties {}
+
+static PROPERTIES: Properties = Properties {
+    list: [
+        ffi::PyGetSetDef {
+            name: c"name".as_ptr(),
+            get: Some(descr_name),
+            set: None,
+            doc: c"The element type's full name.".as_ptr(),
+            closure: ptr::null_mut(),
+        },
+        ffi::PyGetSetDef {
+            name: ptr::null(),
+            get: None,
+            set: None,
+            doc: ptr::null(),
+            closure: ptr::null_mut(),
+        },
+    ],
+};
+
+unsafe extern "C" fn descr_name(
+    descr: *mut ffi::PyObject,
+    _closure: *mut c_void,
+) -> *mut ffi::PyObject {
+    // SAFETY: a descriptor of ours.
+    unsafe { descr_repr(descr) }
+}
 
 unsafe extern "C" fn descr_new(
     class: *mut ffi::PyTypeObject,

@@ -10,6 +10,7 @@
 //! | `nonzero` called though it is NULL | `np.count_nonzero(a)` | open | `arrfuncs` fills the slot |
 //! | the ends of a long array are copied, to look at their dtype | `print(a)` | open | [`install_printing`], once a type without copies is registered: no copies |
 //! | an element with an empty text is laid out as its lines, of which it has none | `print(a)` from 2.5 on | open | [`install_empty_text`], once a type of a client's has text: laid out as one empty word |
+//! | the cast from raw bytes looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `a[0] = np.void(b"x")` | open | `void_casts` brings a cast that refuses |
 //! | `c_einsum` looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `np.einsum("i,i", a, a)` | open | `c_einsum` in its place refuses our elements |
 //!
 //! Two things cannot be guarded, because NumPy asks nothing of ours on their way. A foreign buffer

@@ -5,7 +5,7 @@
 //! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
 //! * [`traverse`]: clear and fill-zero; [`within`]: copy and move;
 //! * [`casts`]: to and from NumPy's types, of which [`numbers`] are converted in blocks and
-//!   [`text_casts`] one by one; [`promotion`]: where two types meet; [`ufuncs`]: loops, identities;
+//!   [`text_casts`] one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet; [`ufuncs`]: loops, identities;
 //! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
 //! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`]: the scalar class that the
 //!   runtime makes, and its operators;
@@ -32,6 +32,7 @@ mod sort;
 mod text_casts;
 pub mod traverse;
 pub mod ufuncs;
+mod void_casts;
 pub mod within;
 
 pub use class::DType;

@@ -3,6 +3,7 @@
 use super::{
     DType, casts, class, promotion, scalar, sort,
     ufuncs::{self, core_dimensions},
+    void_casts,
 };
 use crate::{
     abi::{self, Cast, ConstructFn, Element, ElementSpec, ElementVTable, Identity, Loop, LoopFn},
@@ -233,6 +234,9 @@ unsafe fn build(
     // SAFETY: the spec's arrays by contract.
     let cast_list = unsafe { list(spec.casts, spec.cast_count, &CAST_MEMBERS)? };
     let mut cast_specs = casts::CastSpecs::new(numpy, element, &cast_list)?;
+    let mut void_cast = void_casts::VoidCastSpec::new(numpy);
+    let mut all_casts = cast_specs.pointers();
+    all_casts.push(void_cast.as_mut_ptr());
     // SAFETY: a fresh class of its own; the cast specs live through the call.
     let dtype = unsafe {
         class::create(
@@ -242,7 +246,7 @@ unsafe fn build(
             class::ClassSpec {
                 name: &format!("{}DType", element.name()),
                 documentation: &format!("DType of {}.", element.name()),
-                casts: &mut cast_specs.pointers(),
+                casts: &mut all_casts,
             },
         )
     }

@@ -13,7 +13,8 @@ use pyo3::{
     create_exception,
     exceptions::{PyImportError, PyKeyError, PyRuntimeError, PyValueError},
     prelude::*,
-    types::PyDict,
+    sync::PyOnceLock,
+    types::{PyDict, PyString},
 };
 
 create_exception!(
@@ -46,8 +47,20 @@ mod _runtime {
     }
 }
 
+/// The module as it was made first. Types are registered once a process.
+static FIRST: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+
 fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    if let Some(first) = FIRST.get(py) {
+        // Imported again after somebody removed it from `sys.modules`: the same classes and names.
+        for (name, value) in first.bind(py).dict() {
+            if !module.hasattr(name.cast::<PyString>()?)? {
+                module.add(name.cast::<PyString>()?, value)?;
+            }
+        }
+        return Ok(());
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     memory::reserve::quiet_panics();
     dtype::guards::install(py, numpy_abi::import(py)?)?;
@@ -58,7 +71,9 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // SAFETY: GIL held; the module is alive; the table works from here on.
     unsafe { elements::register(c_api::table(), module.as_ptr().cast()) }
         .map_err(|_raised| PyErr::fetch(py))?;
-    handler::probe_arming(py)
+    handler::probe_arming(py)?;
+    let _ = FIRST.set(py, module.clone().unbind());
+    Ok(())
 }
 
 /// Names of the registered element types, in the order of registration.
