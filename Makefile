@@ -5,6 +5,7 @@
 #   make test                    test-rust, then test-python
 #   make test-rust               what depends on Rust alone (once for all interpreters)
 #   make test-python PYTHON=...  what depends on the interpreter and its NumPy
+#                                (HYPOTHESIS_PROFILE=long: many random examples a property)
 #   make test-cpp PYTHON=...     of that, the C and C++ modules of cpp-bridge
 #   make asan, make valgrind-cpp the same modules under AddressSanitizer, and under valgrind
 #   make header                  write the C header anew from src/abi

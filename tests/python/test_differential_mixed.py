@@ -1,0 +1,183 @@
+"""Ufuncs of Integer and Rational with operands of other types: NumPy's of every width and byte order,
+Python's own numbers, and each other. Exact wherever Python is; with floats, what Python or NumPy
+computes of the nearest float64."""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import strategies as draw
+from hypothesis import given
+from hypothesis import strategies as st
+from outcomes import agree, outcome, refused, values
+from ufunc_table import ENTRIES, LOGIC, ORDER, Entry, find
+
+from denizen import Integer, Rational
+
+ELEMENTS = {"Integer": Integer, "Rational": Rational}
+INTEGERS = [f"{order}{kind}{size}" for kind in "iu" for size in (2, 4, 8) for order in "<>"]
+INTEGERS += ["i1", "u1", "bool"]
+FLOATS = [f"{order}f{size}" for size in (2, 4, 8) for order in "<>"]
+#: Python's own, of one value.
+SCALARS: dict[str, Callable[[Any], Any]] = {"int": int, "truth": bool, "float": float}
+TABLE = {(entry.element, entry.name): entry for entry in ENTRIES}
+MIXING = sorted({entry.name for entry in ENTRIES if entry.inputs >= 2})
+#: What Python computes with floats as NumPy does, wherever it computes at all.
+FLOAT_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+}
+
+
+def fit(value: Any, kind: str) -> Any:
+    """The value, or the one next to it that the kind has."""
+    if kind == "Rational":
+        return Fraction(value)
+    if kind in ("int", "Integer"):
+        return int(value)
+    if kind in ("bool", "truth"):
+        return bool(value)
+    limits = np.iinfo(kind)
+    return min(max(int(value), int(limits.min)), int(limits.max))
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An operand of a kind: an element type, a dtype of NumPy's, or a scalar."""
+
+    kind: str
+    filled: draw.Filled
+    #: As a scalar of NumPy's or of the element type.
+    scalar: bool
+
+    def array(self) -> np.ndarray:
+        if self.kind in SCALARS:
+            return np.array(SCALARS[self.kind](self.filled.values[0]), dtype=object)
+        # Of the floats drawn, some are infinite in a narrow type.
+        with np.errstate(over="ignore"):
+            return self.filled.build(ELEMENTS.get(self.kind, self.kind))
+
+    def build(self) -> Any:
+        array = self.array()
+        return array[()] if self.scalar or self.kind in SCALARS else array
+
+    def plain(self) -> np.ndarray:
+        """As an object array of Python's numbers."""
+        array = self.array()
+        return draw.objects(array.ravel().tolist()).reshape(array.shape)
+
+
+def is_float(operand: Operand) -> bool:
+    return operand.kind == "float" or operand.kind in FLOATS
+
+
+@st.composite
+def mixtures(pick: Any, entry: Entry) -> list[Operand]:
+    """Operands of one element type and of other kinds."""
+    shapes, _ = pick(draw.broadcastable(entry.inputs))
+    pools = pick(entry.operands)
+    place = pick(st.integers(0, entry.inputs - 1))
+    operands = []
+    for index, (shape, pool) in enumerate(zip(shapes, pools, strict=True)):
+        group = pick(st.sampled_from([["Integer", "Rational"], INTEGERS, FLOATS, list(SCALARS)]))
+        kind = entry.element.__name__ if index == place else pick(st.sampled_from(group))
+        if kind in FLOATS or kind == "float":
+            pool = pick(draw.pools(draw.floats))
+        else:
+            pool = [fit(value, kind) for value in pool]
+        scalar = shape == () and pick(st.booleans())
+        operands.append(Operand(kind, draw.Filled(pick(draw.layouts(shape)), pool), scalar))
+    return operands
+
+
+def float_result(name: str, operands: list[np.ndarray]) -> Any:
+    """The ufunc of NumPy's over the nearest float64, where NumPy has one."""
+    function = find(name)
+    float64 = (np.dtype(np.float64),) * function.nin + (None,) * function.nout
+    if refused(outcome(function.resolve_dtypes, float64)):
+        return TypeError
+    shown = np.broadcast_shapes(*(operand.shape for operand in operands))
+
+    def run() -> Any:
+        nearest = [
+            np.frompyfunc(float, 1, 1)(np.broadcast_to(operand, shown)) for operand in operands
+        ]
+        return function(*(np.asarray(operand).astype(np.float64) for operand in nearest))
+
+    return outcome(run)
+
+
+@pytest.mark.parametrize("name", MIXING)
+@given(data=st.data())
+def test_other_operands_meet_the_elements_as_in_python(name: str, data: Any) -> None:
+    entry = data.draw(st.sampled_from([one for one in ENTRIES if one.name == name]))
+    operands = data.draw(mixtures(entry))
+    bufsize = data.draw(st.sampled_from([16, 8192]))
+    plain = [operand.plain() for operand in operands]
+    old = np.setbufsize(bufsize)
+    try:
+        with np.errstate(all="ignore"):
+            result = outcome(entry.ufunc, *(operand.build() for operand in operands))
+    finally:
+        np.setbufsize(old)
+    floating = any(map(is_float, operands))
+    if not floating or name in ORDER or name in LOGIC:
+        element = Rational if any(one.kind == "Rational" for one in operands) else Integer
+        meeting = TABLE.get((element, name))
+        if meeting is None:
+            assert result is TypeError
+            return
+        agree(result, outcome(meeting.oracle, *plain), *meeting.results)
+        return
+    with np.errstate(all="ignore"):
+        expected = float_result(name, plain)
+    empty = 0 in np.broadcast_shapes(*(operand.shape for operand in plain))
+    if empty and result is OverflowError:
+        # An operand may be cast before anybody looks whether there is anything to do.
+        return
+    if name == "power" and not refused(expected):
+        np.testing.assert_allclose(result, expected, rtol=1e-14)
+        return
+    agree(result, expected, *[np.float64] * len(entry.results))
+    if (function := FLOAT_ARITHMETIC.get(name)) and not refused(result):
+        for ours, *row in zip(
+            values(np.asarray(result)),
+            *(np.broadcast_to(one, np.shape(result)).ravel().tolist() for one in plain),
+            strict=True,
+        ):
+            python = outcome(function, *row)
+            assert ours == repr(python) or python is ZeroDivisionError
+
+
+COMPLEX = ["complex64", "complex128", ">c8"]
+
+
+@given(data=st.data())
+def test_complex_numbers_take_the_elements_as_floats(data: Any) -> None:
+    element = data.draw(st.sampled_from([Integer, Rational]))
+    function = data.draw(
+        st.sampled_from([operator.add, operator.sub, operator.mul, operator.eq, operator.ne])
+    )
+    shapes, _ = data.draw(draw.broadcastable(2))
+    numbers = data.draw(draw.filled(shapes[0], draw.small_integers))
+    parts = st.builds(complex, draw.small_integers, draw.small_integers)
+    others = data.draw(draw.filled(shapes[1], parts))
+    kind = data.draw(st.sampled_from(COMPLEX))
+    operands, plain = (
+        [numbers.build(element), others.build(kind)],
+        [numbers.build(object), others.build(object)],
+    )
+    if data.draw(st.booleans()):
+        operands.reverse()
+        plain.reverse()
+    result = function(*operands)
+    expected = np.asarray(function(*plain))
+    if result.dtype != bool:
+        expected = expected.astype(np.complex128)
+    agree(result, expected, bool if result.dtype == bool else np.complex128)
