@@ -423,11 +423,30 @@ def _abilities(dtype: np.dtype[Any], value: Any) -> Iterator[str]:
         _works(lambda: one.astype(np.int64)) or _works(lambda: one.astype(np.float64))
     ):
         yield "numbers"
+        if _counts(dtype):
+            yield "counting"
     try:
         np.zeros(1, dtype=dtype)[0]
     except Exception:
         return
     yield "default"
+
+
+def _counts(dtype: np.dtype[Any]) -> bool:
+    """Whether numbers stay true, in order and add up: as far as the type can do that at all."""
+    numbers = np.arange(12)
+    tests: list[tuple[Callable[[Any], Any], Any]] = [
+        (lambda cast: cast.astype(bool), numbers.astype(bool)),
+        (lambda cast: cast[:-1] < cast[1:], np.ones(11, dtype=bool)),
+        (lambda cast: (cast + cast).astype(np.int64), 2 * numbers),
+    ]
+    for test, wanted in tests:
+        try:
+            if not np.array_equal(test(numbers.astype(dtype)), wanted):
+                return False
+        except Exception:
+            continue
+    return True
 
 
 def _number(dtype: np.dtype[Any], value: Any) -> Any:

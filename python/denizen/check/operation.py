@@ -19,7 +19,9 @@ __all__ = ["Capability", "Operation", "Run", "Table"]
 #: What an operation does: the subject in, everything to compare out.
 Run: TypeAlias = "Callable[[Subject], Any]"
 
-#: What a type may lack, so that operations which need it must refuse.
+#: What a type may lack, so that operations which need it must refuse. With "numbers" it is cast
+#: from and to them; with "counting" they stay true, in order and add up in it, as they do not in a
+#: type of texts.
 Capability: TypeAlias = Literal[
     "ordering",
     "arithmetic",
@@ -30,6 +32,7 @@ Capability: TypeAlias = Literal[
     "copy",
     "default",
     "numbers",
+    "counting",
 ]
 _CAPABILITIES = frozenset(get_args(Capability))
 

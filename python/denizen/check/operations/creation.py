@@ -4,8 +4,9 @@ import copy
 
 import numpy as np
 
-from ..material import NUMBERS, numbers, rounded
+from ..material import NUMBERS, Array, numbers, rounded
 from ..operation import Table
+from ..subject import Subject
 
 TABLE = Table("creation")
 add = TABLE.add
@@ -71,14 +72,14 @@ add("np.full_like", lambda s: np.full_like(s.m, s.values[1]))
 add(
     "np.eye",
     lambda s: np.eye(3, 4, 1, dtype=s.dtype),
-    lambda s: numbers(s, np.eye(3, 4, 1, dtype=int)),
-    needs={"numbers"},
+    lambda s: _ones_at(s, np.eye(3, 4, 1, dtype=bool)),
+    needs={"numbers", "default"},
 )
 add(
     "np.identity",
     lambda s: np.identity(3, dtype=s.dtype),
-    lambda s: numbers(s, np.identity(3, dtype=int)),
-    needs={"numbers"},
+    lambda s: _ones_at(s, np.identity(3, dtype=bool)),
+    needs={"numbers", "default"},
 )
 add(
     "np.tri",
@@ -86,9 +87,19 @@ add(
     lambda s: numbers(s, np.tri(3, dtype=int)),
     needs={"numbers"},
 )
-add("np.diag of a vector", lambda s: np.diag(s.a[:4], 1))
+add(
+    "np.diag of a vector",
+    lambda s: np.diag(s.a[:4], 1),
+    lambda s: _on_diagonal(s, s.a[:4], 1),
+    needs={"default"},
+)
 add("np.diag of a matrix", lambda s: np.diag(s.m, -1))
-add("np.diagflat", lambda s: np.diagflat(s.m[:2, :2]))
+add(
+    "np.diagflat",
+    lambda s: np.diagflat(s.m[:2, :2]),
+    lambda s: _on_diagonal(s, s.m[:2, :2].ravel(), 0),
+    needs={"default"},
+)
 add(
     "np.vander",
     lambda s: np.vander(numbers(s)[:4], 3, increasing=True),
@@ -145,3 +156,16 @@ add(
     lambda s: np.fromstring(" ".join(str(x) for x in s.a), sep=" ", dtype=s.dtype),
     lambda s: s.a,
 )
+
+
+def _ones_at(s: Subject, mask: Array) -> Array:
+    out = s.zeros(mask.shape)
+    out[mask] = numbers(s, [1])[0]
+    return out
+
+
+def _on_diagonal(s: Subject, values: Array, offset: int) -> Array:
+    size = len(values) + offset
+    out = s.zeros((size, size))
+    out[np.arange(len(values)), np.arange(len(values)) + offset] = values
+    return out

@@ -11,7 +11,7 @@ from ..subject import Subject
 TABLE = Table("iteration")
 add = TABLE.add
 
-NUMERIC = frozenset({"numbers"})
+NUMERIC = frozenset({"counting"})
 
 add("for", lambda s: ([*s.a], [[*row] for row in s.m], [*s.m.T[::2]]))
 add("flat", lambda s: ([*s.m.T.flat], s.m.flat.index))
@@ -82,13 +82,13 @@ for size in (1, 3, 16):
         f"nditer that writes back in buffers of {size}",
         lambda s, n=size: _written_back(s, n),
         lambda s: counts(s) + numbers(s, [1]),
-        needs={"numbers"},
+        needs={"counting"},
     )
     add(
         f"nditer that reduces in buffers of {size}",
         lambda s, n=size: _reduced(s, n),
         lambda s: numbers(s).reshape(2, 5).sum(axis=1),
-        needs={"numbers", "arithmetic"},
+        needs={"counting", "arithmetic"},
     )
 add("nditer that allocates", lambda s: _allocated(s))
 add(

@@ -12,8 +12,8 @@ TABLE = Table("linear algebra")
 add = TABLE.add
 
 ARITHMETIC = frozenset({"arithmetic"})
-NUMERIC = frozenset({"arithmetic", "numbers"})
-EXACT = frozenset({"arithmetic", "numbers", "division"})
+NUMERIC = frozenset({"arithmetic", "counting"})
+EXACT = frozenset({"arithmetic", "counting", "division"})
 
 
 def square(s: Subject) -> Array:

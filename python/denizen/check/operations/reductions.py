@@ -47,19 +47,19 @@ add(
     "sum of numbers by the DType class",
     lambda s: np.sum(np.array(NUMBERS), dtype=type(s.dtype)),
     lambda s: numbers(s).sum(),
-    needs={"arithmetic", "numbers"},
+    needs={"arithmetic", "counting"},
 )
 add(
     "sum of numbers into elements",
     lambda s: np.sum(np.array(NUMBERS), dtype=s.dtype),
     lambda s: numbers(s).sum(),
-    needs={"arithmetic", "numbers"},
+    needs={"arithmetic", "counting"},
 )
 add(
     "sum into floats",
     lambda s: np.sum(numbers(s), dtype=np.float64),
     lambda s: float(sum(NUMBERS)),
-    needs={"arithmetic", "numbers"},
+    needs={"arithmetic", "counting"},
 )
 add(
     "sum of nothing",
@@ -110,19 +110,19 @@ add(
     "all and any",
     lambda s: (bool(np.all(numbers(s))), np.any(s.h != s.h)),
     lambda s: (True, False),
-    needs={"numbers", "equality"},
+    needs={"counting", "equality"},
 )
 add(
     "all and any over an axis",
     lambda s: (numbers(s, [[1, 0], [2, 3]]).all(axis=0), numbers(s, [[1, 0], [0, 0]]).any(axis=1)),
     lambda s: (np.array([True, False]), np.array([True, False])),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "logical_and and logical_or reduced",
     lambda s: (np.logical_and.reduce(numbers(s)), np.logical_or.reduce(numbers(s, [0, 0]))),
     lambda s: (True, False),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "bitwise reductions",
@@ -131,19 +131,19 @@ add(
         np.bitwise_and.reduce(counts(s)),
         np.bitwise_xor.reduce(counts(s)),
     ),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "gcd and lcm reduced",
     lambda s: (np.gcd.reduce(counts(s)), np.lcm.reduce(counts(s))),
     lambda s: (np.gcd.reduce(np.array([5, 3])), 5 * 9 * 17 * 8 * 11),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add("subtract reduced", lambda s: np.subtract.reduce(s.a), needs=ARITHMETIC)
 add(
     "mean",
     lambda s: (numbers(s).mean(), np.mean(numbers(s).reshape(2, 5), axis=0)),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "mean with keepdims and where",
@@ -151,13 +151,13 @@ add(
     lambda s: np.array(
         [[numbers(s)[[1, 2, 4]].sum() / 3], [numbers(s)[[5, 7, 8]].sum() / 3]], dtype=object
     ),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
-add("average", lambda s: np.average(numbers(s)), needs={"numbers", "division"})
+add("average", lambda s: np.average(numbers(s)), needs={"counting", "division"})
 add(
     "average with weights",
     lambda s: np.average(numbers(s), weights=counts(s)),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "var",
@@ -166,36 +166,36 @@ add(
         variance(numbers(s)),
         np.array([variance(row, ddof=1) for row in numbers(s).reshape(2, 5)], dtype=object),
     ),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "std",
     lambda s: rounded(np.std(numbers(s))),
     lambda s: rounded(np.std(np.array(NUMBERS))),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "median",
     lambda s: (np.median(numbers(s)), np.median(numbers(s)[:9].reshape(3, 3), axis=1)),
-    needs={"numbers", "ordering", "division"},
+    needs={"counting", "ordering", "division"},
 )
 add(
     "percentile",
     lambda s: rounded(np.percentile(numbers(s), 30)),
     lambda s: rounded(np.percentile(np.array(NUMBERS), 30)),
-    needs={"numbers", "ordering", "division"},
+    needs={"counting", "ordering", "division"},
 )
 add(
     "quantile with a method",
     lambda s: np.quantile(numbers(s), 0.5, method="lower"),
     lambda s: numbers(s, [5])[0],
-    needs={"numbers", "ordering"},
+    needs={"counting", "ordering"},
 )
 add(
     "cov",
     lambda s: rounded(np.cov(numbers(s), counts(s))),
     lambda s: rounded(np.cov(NUMBERS, counts(s).astype(float))),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add("cumsum", lambda s: (np.cumsum(s.a), np.cumsum(s.m, axis=1), s.m.cumsum()), needs=ARITHMETIC)
 add("cumsum with out=", lambda s: (np.cumsum(s.a, out=s.b), s.b), needs=ARITHMETIC)
@@ -205,7 +205,7 @@ add("cumprod", lambda s: np.cumprod(numbers(s)), needs=ARITHMETIC)
 add(
     "cumulative_sum",
     lambda s: np.cumulative_sum(numbers(s), include_initial=True),
-    needs={"numbers", "arithmetic"},
+    needs={"counting", "arithmetic"},
 )
 add(
     "maximum accumulated",
@@ -223,40 +223,40 @@ add(
     "gradient",
     lambda s: rounded(np.gradient(numbers(s))),
     lambda s: rounded(np.gradient(np.array(NUMBERS, dtype=float))),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "trapezoid",
     lambda s: rounded(np.trapezoid(numbers(s))),
     lambda s: rounded(np.trapezoid(np.array(NUMBERS, dtype=float))),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "nansum and nanmax",
     lambda s: (np.nansum(numbers(s)), np.nanmax(numbers(s))),
     lambda s: (numbers(s).sum(), numbers(s).max()),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "nanmean and nanvar",
     lambda s: (np.nanmean(numbers(s)), np.nanvar(numbers(s))),
     lambda s: (numbers(s).mean(), variance(numbers(s))),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "nancumsum and nanmin",
     lambda s: (np.nancumsum(numbers(s)), np.nanmin(numbers(s))),
     lambda s: (numbers(s).cumsum(), numbers(s).min()),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "nanmedian",
     lambda s: np.nanmedian(numbers(s)),
     lambda s: np.median(numbers(s)),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
-add("nanargmax", lambda s: np.nanargmax(numbers(s)), lambda s: 4, needs={"numbers"})
-add("nan_to_num", lambda s: np.nan_to_num(numbers(s)), lambda s: numbers(s), needs={"numbers"})
+add("nanargmax", lambda s: np.nanargmax(numbers(s)), lambda s: 4, needs={"counting"})
+add("nan_to_num", lambda s: np.nan_to_num(numbers(s)), lambda s: numbers(s), needs={"counting"})
 add("reduce with object output", lambda s: np.add.reduce(s.a, dtype=object), needs=ARITHMETIC)
 add("add.at", lambda s: (np.add.at(s.a, [0, 0, 3], s.b[:3]), s.a), needs=ARITHMETIC)
 add(
@@ -267,7 +267,7 @@ add(
 add(
     "add.at of numbers",
     lambda s: (np.add.at(x := numbers(s), [1, 1], np.array([3, 4])), x),
-    needs={"numbers", "arithmetic"},
+    needs={"counting", "arithmetic"},
 )
 add("add.at of rows", lambda s: (np.add.at(s.m, ([0, 0, 3],), s.m[1:2]), s.m), needs=ARITHMETIC)
 add(
@@ -294,19 +294,19 @@ add(
     "bincount",
     lambda s: np.bincount(counts(s)),
     lambda s: np.bincount(counts(s).astype(int)),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "bincount with weights",
     lambda s: np.bincount(np.arange(10) % 3, weights=numbers(s)),
     lambda s: np.bincount(np.arange(10) % 3, weights=NUMBERS),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "histogram",
     lambda s: np.histogram(numbers(s), bins=4)[0],
     lambda s: np.histogram(np.array(NUMBERS), bins=4)[0],
-    needs={"numbers", "ordering"},
+    needs={"counting", "ordering"},
 )
 add(
     "array_equal",
@@ -318,7 +318,7 @@ add(
     "allclose and isclose",
     lambda s: (np.allclose(numbers(s), numbers(s)), np.isclose(numbers(s), counts(s))),
     lambda s: (True, np.isclose(NUMBERS, counts(s).astype(float))),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "testing.assert_array_equal",

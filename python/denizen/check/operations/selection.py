@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ..material import numbers
 from ..operation import Table
 
 TABLE = Table("selection")
@@ -82,7 +83,12 @@ add(
 )
 add("tril_indices", lambda s: s.m[np.tril_indices(4, m=5)])
 add("diag_indices", lambda s: s.m[:, :4][np.diag_indices(4)])
-add("trim_zeros", lambda s: np.trim_zeros(s.h), needs={"default"})
+add(
+    "trim_zeros",
+    lambda s: np.trim_zeros(numbers(s, [0, 0, 3, 0, 2, 0])),
+    lambda s: numbers(s, [3, 0, 2]),
+    needs={"counting"},
+)
 for mode in ("edge", "wrap", "reflect", "symmetric"):
     add(
         f"pad with mode='{mode}'",
@@ -93,7 +99,7 @@ add(
     "pad with the default constant",
     lambda s: np.pad(s.a, (1, 2)),
     lambda s: np.concatenate([s.zeros(1), s.a, s.zeros(2)]),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add("pad with mode='empty'", lambda s: np.pad(s.a, 2, mode="empty")[2:-2])
 for mode in ("maximum", "minimum"):

@@ -44,7 +44,12 @@ def fields(x: Array) -> Any:
 add("fields of aligned records", lambda s: fields(records(s)))
 add("fields of packed records", lambda s: fields(packed(s, s.a)))
 add("fields of nested records", lambda s: fields(nested(s)))
-add("zeros of records", lambda s: fields(np.zeros(3, records(s).dtype)), needs={"default"})
+add(
+    "zeros of records",
+    lambda s: fields(np.zeros(3, records(s).dtype)),
+    lambda s: {"x": s.zeros(3), "n": np.zeros(3, "i4"), "y": s.zeros(3)},
+    needs={"default"},
+)
 add(
     "empty of records",
     lambda s: np.empty(3, records(s).dtype)["x"],
@@ -243,6 +248,8 @@ def _put(s: Subject) -> Any:
 def _resize(s: Subject) -> Any:
     x = packed(s, s.a)
     x.resize(14, refcheck=False)
+    if s.is_oracle:
+        x["x"][10:] = s.default
     grown = fields(x)
     x.resize(3, refcheck=False)
     return grown, fields(x)

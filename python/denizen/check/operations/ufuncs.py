@@ -11,7 +11,7 @@ from ..subject import Subject
 TABLE = Table("ufuncs")
 add = TABLE.add
 
-NUMERIC = frozenset({"numbers", "arithmetic"})
+NUMERIC = frozenset({"counting", "arithmetic"})
 ARITHMETIC = frozenset({"arithmetic"})
 ORDERED = frozenset({"ordering"})
 
@@ -31,13 +31,13 @@ for ufunc in (np.true_divide, np.floor_divide, np.remainder):
     add(
         ufunc.__name__,
         lambda s, f=ufunc: f(numbers(s), counts(s)[::-1]),
-        needs={"numbers", "division"},
+        needs={"counting", "division"},
     )
 add(
     "fmod",
     lambda s: np.fmod(numbers(s), counts(s)[::-1]),
     lambda s: numbers(s, np.fmod(NUMBERS, COUNTS[::-1])),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "divmod",
@@ -46,7 +46,7 @@ add(
         np.floor_divide(numbers(s), counts(s)[::-1]),
         np.remainder(numbers(s), counts(s)[::-1]),
     ),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 for ufunc in (np.negative, np.positive, np.absolute, np.sign, np.square):
     add(ufunc.__name__, lambda s, f=ufunc: f(numbers(s)), needs=NUMERIC)
@@ -56,7 +56,7 @@ add(
     "reciprocal",
     lambda s: np.reciprocal(counts(s)),
     lambda s: numbers(s, [1]) / counts(s),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "power",
@@ -80,16 +80,16 @@ for ufunc in (np.gcd, np.lcm, np.bitwise_and, np.bitwise_or, np.bitwise_xor):
     add(
         ufunc.__name__,
         lambda s, f=ufunc: (f(numbers(s), counts(s)[::-1]), f(numbers(s), 6)),
-        needs={"numbers"},
+        needs={"counting"},
     )
 for ufunc in (np.left_shift, np.right_shift):
     add(
         ufunc.__name__,
         lambda s, f=ufunc: (f(numbers(s), counts(s)), f(numbers(s), 2)),
-        needs={"numbers"},
+        needs={"counting"},
     )
-add("invert", lambda s: np.invert(numbers(s)), needs={"numbers"})
-add("bitwise_count", lambda s: np.bitwise_count(numbers(s)), needs={"numbers"})
+add("invert", lambda s: np.invert(numbers(s)), needs={"counting"})
+add("bitwise_count", lambda s: np.bitwise_count(numbers(s)), needs={"counting"})
 for ufunc in (np.less, np.less_equal, np.greater, np.greater_equal):
     add(ufunc.__name__, lambda s, f=ufunc: (f(s.a, s.b), f(s.m, s.a[:5])), needs=ORDERED)
 for ufunc in (np.equal, np.not_equal):
@@ -103,13 +103,13 @@ for ufunc in (np.equal, np.not_equal):
         f"{ufunc.__name__} of numbers",
         lambda s, f=ufunc: (f(numbers(s), 5), f(numbers(s), np.array(COUNTS))),
         lambda s, f=ufunc: (f(np.array(NUMBERS), 5), f(np.array(NUMBERS), np.array(COUNTS))),
-        needs={"numbers", "equality"},
+        needs={"counting", "equality"},
     )
 add(
     "less of numbers",
     lambda s: (numbers(s) < 5, numbers(s) <= np.array(COUNTS), 5 > numbers(s)),
     lambda s: (np.array(NUMBERS) < 5, np.array(NUMBERS) <= np.array(COUNTS), 5 > np.array(NUMBERS)),
-    needs={"numbers", "ordering"},
+    needs={"counting", "ordering"},
 )
 for ufunc in (np.maximum, np.minimum, np.fmax, np.fmin):
     add(ufunc.__name__, lambda s, f=ufunc: f(s.a, s.b), needs=ORDERED)
@@ -117,7 +117,7 @@ add(
     "clip",
     lambda s: (np.clip(numbers(s), 2, 9), numbers(s).clip(min=counts(s)[1])),
     lambda s: (numbers(s, np.clip(NUMBERS, 2, 9)), numbers(s, np.clip(NUMBERS, 3, None))),
-    needs={"numbers", "ordering"},
+    needs={"counting", "ordering"},
 )
 add("clip with elements", lambda s: np.clip(s.a, min(s.b[:2]), max(s.b[:2])), needs=ORDERED)
 add(
@@ -130,29 +130,29 @@ for ufunc in (np.logical_and, np.logical_or, np.logical_xor):
         ufunc.__name__,
         lambda s, f=ufunc: f(numbers(s, [0, 0, 3, 4]), numbers(s, [0, 1, 0, 2])),
         lambda s, f=ufunc: f([False, False, True, True], [False, True, False, True]),
-        needs={"numbers"},
+        needs={"counting"},
     )
 add(
     "logical_not",
     lambda s: np.logical_not(numbers(s, [0, 3])),
     lambda s: np.array([True, False]),
-    needs={"numbers"},
+    needs={"counting"},
 )
 for ufunc, value in ((np.isnan, False), (np.isinf, False), (np.isfinite, True)):
     add(
         ufunc.__name__,
         lambda s, f=ufunc: f(numbers(s)),
         lambda s, v=value: np.full(10, v),
-        needs={"numbers"},
+        needs={"counting"},
     )
 add(
     "signbit",
     lambda s: np.signbit(numbers(s)),
     lambda s: np.signbit(np.array(NUMBERS, float)),
-    needs={"numbers"},
+    needs={"counting"},
 )
 for ufunc in (np.floor, np.ceil, np.trunc, np.rint):
-    add(ufunc.__name__, lambda s, f=ufunc: f(numbers(s)), lambda s: numbers(s), needs={"numbers"})
+    add(ufunc.__name__, lambda s, f=ufunc: f(numbers(s)), lambda s: numbers(s), needs={"counting"})
 add(
     "floor, ceil and trunc of quotients",
     lambda s: [
@@ -162,15 +162,15 @@ add(
     lambda s: [
         numbers(s, values).tolist() for values in ([-4, 3, 2], [-3, 4, 3], [-3, 3, 2], [-4, 4, 2])
     ],
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add(
     "round",
     lambda s: (np.round(numbers(s)), numbers(s).round(0)),
     lambda s: (numbers(s),) * 2,
-    needs={"numbers"},
+    needs={"counting"},
 )
-add("fix", lambda s: np.fix(numbers(s)), lambda s: numbers(s), needs={"numbers"})
+add("fix", lambda s: np.fix(numbers(s)), lambda s: numbers(s), needs={"counting"})
 for ufunc in (
     np.sqrt,
     np.cbrt,
@@ -194,26 +194,26 @@ for ufunc in (
         ufunc.__name__,
         lambda s, f=ufunc: _float32(f(_roots(s))),
         lambda s, f=ufunc: _float32(f(np.array([1.0, 4.0, 9.0]))),
-        needs={"numbers"},
+        needs={"counting"},
     )
 for ufunc in (np.arcsin, np.arccos):
     add(
         ufunc.__name__,
         lambda s, f=ufunc: _float32(f(_roots(s)[:1])),
         lambda s, f=ufunc: _float32(f(np.array([1.0]))),
-        needs={"numbers"},
+        needs={"counting"},
     )
 add(
     "arccosh",
     lambda s: _float32(np.arccosh(_roots(s))),
     lambda s: _float32(np.arccosh([1.0, 4.0, 9.0])),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "arctanh",
     lambda s: _float32(np.arctanh(numbers(s, [0]))),
     lambda s: _float32([0.0]),
-    needs={"numbers"},
+    needs={"counting"},
 )
 for ufunc in (
     np.arctan2,
@@ -228,7 +228,7 @@ for ufunc in (
         ufunc.__name__,
         lambda s, f=ufunc: _float32(f(numbers(s), counts(s))),
         lambda s, f=ufunc: _float32(f(np.array(NUMBERS, float), np.array(COUNTS, float))),
-        needs={"numbers"},
+        needs={"counting"},
     )
 add(
     "degrees and radians",
@@ -242,31 +242,31 @@ add(
         _float32(f(np.array([1.0, 4.0, 9.0])))
         for f in (np.degrees, np.rad2deg, np.radians, np.deg2rad)
     ),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "ldexp",
     lambda s: _float32(np.ldexp(numbers(s), 2)),
     lambda s: _float32(np.ldexp(np.array(NUMBERS, float), 2)),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "frexp",
     lambda s: tuple(map(_float32, np.frexp(numbers(s)))),
     lambda s: tuple(map(_float32, np.frexp(np.array(NUMBERS, float)))),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "modf",
     lambda s: tuple(map(_float32, np.modf(numbers(s)))),
     lambda s: tuple(map(_float32, np.modf(np.array(NUMBERS, float)))),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "spacing",
     lambda s: _float32(np.spacing(numbers(s))),
     lambda s: _float32(np.spacing(np.array(NUMBERS, float))),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "sinc and i0",
@@ -275,21 +275,25 @@ add(
         _float32(np.sinc(np.array(NUMBERS, float))),
         _float32(np.i0(np.array(NUMBERS, float))),
     ),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "angle and imag",
     lambda s: (_float32(np.angle(counts(s))), _float32(np.imag(counts(s)))),
     lambda s: (_float32(np.zeros(10)),) * 2,
-    needs={"numbers"},
+    needs={"counting"},
+)
+add(
+    "iscomplexobj and isrealobj",
+    lambda s: (np.iscomplexobj(s.a), np.isrealobj(s.a)),
+    lambda s: (False, True),
 )
 add(
     "iscomplex and isreal",
-    lambda s: (np.iscomplexobj(s.a), np.isrealobj(s.a), np.isreal(s.a)),
-    lambda s: (False, True, np.ones(10, bool)),
+    lambda s: (np.iscomplex(numbers(s)), np.isreal(numbers(s))),
+    lambda s: (np.zeros(10, bool), np.ones(10, bool)),
+    needs={"counting"},
 )
-
-add("with out=", lambda s: (np.add(s.a, s.b, out=s.h), s.h), needs=ARITHMETIC)
 add("with out= a tuple", lambda s: (np.add(s.a, s.b, out=(s.h,)), s.h), needs=ARITHMETIC)
 add(
     "with out= a view",
@@ -452,13 +456,13 @@ add(
     "np.interp",
     lambda s: np.interp([2.5], np.arange(10), numbers(s)),
     lambda s: np.interp([2.5], np.arange(10), NUMBERS),
-    needs={"numbers"},
+    needs={"counting"},
 )
 add(
     "np.unwrap",
     lambda s: rounded(np.unwrap(numbers(s))),
     lambda s: rounded(np.unwrap(np.array(NUMBERS, float))),
-    needs={"numbers", "division"},
+    needs={"counting", "division"},
 )
 add("np.polyval", lambda s: np.polyval(numbers(s)[:4], numbers(s)[4:8]), needs=NUMERIC)
 add("np.convolve", lambda s: np.convolve(numbers(s), counts(s)[:3]), needs=NUMERIC)
