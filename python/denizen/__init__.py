@@ -11,7 +11,8 @@ array([152415787532388367501905199875019052100, 49], dtype=denizen.Integer)
 Other types come from extension modules, in Rust or C++, that register them with this package.
 
 Look inside: `types`, `owner`, `inspect`, `stats`, `handler_name`. Arrays of any dtype on denizen's
-memory handler: `handler`. Check for leaks: `audit`.
+memory handler: `handler`. Check for leaks: `audit`. Plain ints and fractions out of arrays:
+`to_python`.
 Exact linear algebra: `denizen.linalg`. Command line: `denizen demo`, `denizen info`.
 """
 
@@ -21,6 +22,7 @@ from pathlib import Path as _Path
 from . import linalg
 from ._audit import LeakError, audit
 from ._inspect import Inspection, inspect
+from ._plain import to_python
 from ._runtime import (
     BorrowError,
     Integer,
@@ -54,6 +56,7 @@ __all__ = [
     "linalg",
     "owner",
     "stats",
+    "to_python",
     "types",
 ]
 

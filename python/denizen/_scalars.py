@@ -7,66 +7,90 @@ would be an object array), so arithmetic of `Rational` scalars gives `Rational`.
 """
 
 import functools
+import importlib
 import numbers
 import operator
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Self, SupportsIndex, cast
+from typing import Any, Self, SupportsIndex, TypeVar, cast
 
 import numpy as np
 
 __all__ = ["Integer", "Rational"]
 
+_Number = TypeVar("_Number", int, Fraction)
+
 
 def as_int(value: Any) -> int:
-    """The integer that is exactly `value`: a number of any type, or decimal text."""
+    """The integer that is exactly `value`: a number of any type, decimal text, or a 0-d array."""
+    if isinstance(value, np.ndarray):
+        return as_int(_only_element(value, "Integer"))
     if isinstance(value, (str, bytes, bytearray)):
-        return int(value)
+        return _read(int, value, "Integer")
     if isinstance(value, np.bool_):
         return int(value)
     try:
         return operator.index(value)
     except TypeError:
         pass
-    try:
-        numerator, denominator = _integer_ratio(value)
-    except TypeError:
-        raise TypeError(f"cannot convert {type(value).__name__} to Integer") from None
+    numerator, denominator = _integer_ratio(value, "Integer")
     if denominator != 1:
         raise ValueError(f"{value!r} is not an integer")
     return int(numerator)
 
 
 def as_fraction(value: Any) -> Fraction:
-    """The fraction that is exactly `value`: a number of any type, or text as `Fraction` reads."""
-    if isinstance(value, (int, float, Decimal, Fraction, str)):
+    """The fraction that is exactly `value`: a number of any type, text as `Fraction` reads it, or
+    a 0-d array."""
+    if isinstance(value, (int, Fraction)):
         return Fraction(value)
-    if isinstance(value, (bytes, bytearray)):
-        return Fraction(value.decode("ascii"))
+    if isinstance(value, np.ndarray):
+        return as_fraction(_only_element(value, "Rational"))
+    if isinstance(value, (str, bytes, bytearray)):
+        return _read(Fraction, value if isinstance(value, str) else value.decode(), "Rational")
     if isinstance(value, np.bool_):
         return Fraction(int(value))
     try:
         return Fraction(operator.index(value))
     except TypeError:
-        pass
+        return Fraction(*_integer_ratio(value, "Rational"))
+
+
+def _only_element(array: np.ndarray[Any, Any], name: str) -> Any:
+    """What a 0-d array holds."""
+    if array.ndim != 0:
+        raise TypeError(f"cannot convert an array of shape {array.shape} to {name}, only a 0-d one")
+    element = array[()]
+    if isinstance(element, np.ndarray):
+        raise TypeError(f"cannot convert a masked element to {name}")
+    return element
+
+
+def _read(number: Callable[[Any], _Number], text: Any, name: str) -> _Number:
+    """A number from text."""
     try:
-        return Fraction(*_integer_ratio(value))
-    except TypeError:
-        raise TypeError(f"cannot convert {type(value).__name__} to Rational") from None
+        return number(text)
+    except ValueError as error:
+        if "nvalid literal" not in str(error):
+            raise
+        raise ValueError(f"invalid literal for {name}: {text!r}") from None
 
 
-def _integer_ratio(value: Any) -> tuple[int, int]:
-    """Numerator and denominator of a number that has them; TypeError where it has none."""
+def _integer_ratio(value: Any, name: str) -> tuple[int, int]:
+    """Numerator and denominator of a number that has them."""
     method = getattr(value, "as_integer_ratio", None)
-    if method is not None:
-        numerator, denominator = method()
-    else:
-        try:
+    try:
+        if method is not None:
+            numerator, denominator = method()
+        else:
             numerator, denominator = value.numerator, value.denominator
-        except AttributeError:
-            raise TypeError from None
-    return operator.index(numerator), operator.index(denominator)
+        return operator.index(numerator), operator.index(denominator)
+    except (AttributeError, TypeError):
+        hint = "; take its real part" if isinstance(value, (complex, np.complexfloating)) else ""
+        raise TypeError(f"cannot convert {type(value).__name__} to {name}{hint}") from None
+    except (ValueError, OverflowError) as error:
+        # Neither a NaN nor an infinity has them.
+        raise type(error)(f"cannot convert {value} to {name}") from None
 
 
 class Integer(int):
@@ -74,8 +98,8 @@ class Integer(int):
 
     >>> np.array([2**70, -1], dtype=Integer)
 
-    Made from integers, floats and fractions with an integral value, and text; with `base`, from
-    text in that base.
+    Made from integers, floats and fractions with an integral value, text, and 0-d arrays of these;
+    with `base`, from text in that base. Arithmetic gives plain ints.
     """
 
     __slots__ = ()
@@ -100,7 +124,8 @@ class Rational(Fraction):
 
     >>> np.array(["1/3", 2], dtype=Rational)
 
-    Made from one number or text, or from a numerator and a denominator. Floats convert exactly.
+    Made from one number, text or 0-d array, or from a numerator and a denominator. Floats convert
+    exactly. Arithmetic gives `Rational`.
     """
 
     __slots__ = ()
@@ -127,6 +152,10 @@ class Rational(Fraction):
     def __deepcopy__(self, memo: Any) -> Self:
         return self
 
+    def __mpq__(self) -> Any:
+        # What gmpy2 asks of numbers that it does not know; no others call this.
+        return importlib.import_module("gmpy2").mpq(self.numerator, self.denominator)
+
 
 for _class in (Integer, Rational):
     # Where users find them.
@@ -138,18 +167,25 @@ def _closed(name: str) -> Callable[..., Any]:
     method = getattr(Fraction, name)
 
     @functools.wraps(method)
-    def closed(*operands: Any) -> Any:
-        result = method(*operands)
+    def closed(*operands: Any, **keywords: Any) -> Any:
+        result = method(*operands, **keywords)
         if type(result) is Fraction:
             return rational_from_parts(result.numerator, result.denominator)
+        if type(result) is tuple:
+            quotient, remainder = result
+            if type(remainder) is Fraction:
+                remainder = rational_from_parts(remainder.numerator, remainder.denominator)
+            return quotient, remainder
         return result
 
     return closed
 
 
-_CLOSED = "pos neg abs round add radd sub rsub mul rmul truediv rtruediv mod rmod pow rpow"
-for _name in _CLOSED.split():
-    setattr(Rational, f"__{_name}__", _closed(f"__{_name}__"))
+_CLOSED = (
+    "pos neg abs round add radd sub rsub mul rmul truediv rtruediv mod rmod divmod rdivmod pow rpow"
+)
+for _name in (*(f"__{name}__" for name in _CLOSED.split()), "limit_denominator"):
+    setattr(Rational, _name, _closed(_name))
 
 _rpow = Rational.__rpow__
 
