@@ -36,10 +36,12 @@ _C_API: object
 
 # NumPy's stubs make dtype final, which holds for users; its own StringDType breaks it too.
 @final
-class IntegerDType(np.dtype[Any]): ...  # type: ignore[misc]
+class IntegerDType(np.dtype[Any]):  # type: ignore[misc]
+    def __new__(cls) -> Self: ...
 
 @final
-class RationalDType(np.dtype[Any]): ...  # type: ignore[misc]
+class RationalDType(np.dtype[Any]):  # type: ignore[misc]
+    def __new__(cls) -> Self: ...
 
 class VacantError(ValueError): ...
 class BorrowError(RuntimeError): ...

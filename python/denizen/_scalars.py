@@ -12,9 +12,12 @@ import numbers
 import operator
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Self, SupportsIndex, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex, TypeVar, cast
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from ._runtime import IntegerDType, RationalDType
 
 __all__ = ["Integer", "Rational"]
 
@@ -104,6 +107,9 @@ class Integer(int):
 
     __slots__ = ()
 
+    #: The dtype of its arrays, which makes `dtype=denizen.Integer` work.
+    dtype: ClassVar["IntegerDType"]
+
     def __new__(cls, value: Any = 0, /, base: SupportsIndex | None = None) -> Self:
         if base is not None:
             return super().__new__(cls, value, base)
@@ -129,6 +135,9 @@ class Rational(Fraction):
     """
 
     __slots__ = ()
+
+    #: The dtype of its arrays, which makes `dtype=denizen.Rational` work.
+    dtype: ClassVar["RationalDType"]
 
     def __new__(cls, numerator: Any = 0, denominator: Any = None) -> Self:
         top = as_fraction(numerator)

@@ -1,6 +1,6 @@
 //! The DType class of one element type, its descriptor, and the slots that NumPy calls.
 
-use super::{arming, convert, traverse};
+use super::{arming, convert, errors, traverse};
 use crate::{
     abi,
     erased::ElementType,
@@ -319,11 +319,22 @@ unsafe extern "C" fn descr_name(
 
 unsafe extern "C" fn descr_new(
     class: *mut ffi::PyTypeObject,
-    _arguments: *mut ffi::PyObject,
-    _keywords: *mut ffi::PyObject,
+    arguments: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: NumPy and Python call it for our classes only.
-    unsafe { DType::of_class(class.cast()) }.new_descr_reference().cast()
+    // SAFETY: NumPy and Python call it for our classes only, with a tuple or NULL and a dict or
+    // NULL; GIL held.
+    unsafe {
+        let dtype = DType::of_class(class.cast());
+        if (!arguments.is_null() && ffi::PyTuple_Size(arguments) != 0)
+            || (!keywords.is_null() && ffi::PyDict_Size(keywords) != 0)
+        {
+            let message = format!("{}DType() takes no arguments", dtype.element.name());
+            errors::set(abi::ERROR_TYPE, &message);
+            return ptr::null_mut();
+        }
+        dtype.new_descr_reference().cast()
+    }
 }
 
 /// The full name, which is also how the dtype is written: `dtype=denizen.Integer`.

@@ -55,6 +55,9 @@ def test_there_is_one_dtype_a_type(dtype):
     ):
         assert same is dtype
     assert pickle.loads(pickle.dumps(type(dtype))) is type(dtype)
+    for arguments in ({"args": (5,)}, {"kwargs": {"precision": 5}}):
+        with pytest.raises(TypeError, match="takes no arguments"):
+            type(dtype)(*arguments.get("args", ()), **arguments.get("kwargs", {}))
     assert np.empty(0, dtype=type(dtype)).dtype is dtype
 
 
