@@ -11,10 +11,11 @@ use crate::{
     numpy_abi::{self, NpyAuxData, NumpyApi, PyArray_DTypeMeta},
 };
 use pyo3::{
+    IntoPyObjectExt,
     exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError},
     ffi,
     prelude::*,
-    types::PyType,
+    types::{PyTuple, PyType},
 };
 use std::{
     collections::HashMap,
@@ -286,6 +287,17 @@ unsafe fn build(
     // SAFETY: the descriptor is alive.
     let descr = unsafe { Bound::from_borrowed_ptr(py, dtype.descr().cast()) };
     scalar_class.setattr("dtype", &descr)?;
+    // What NumPy asks of any scalar without a look at its class: `np.testing`, `np.cov`.
+    let attributes = [
+        ("ndim", 0.into_bound_py_any(py)?),
+        ("shape", PyTuple::empty(py).into_any()),
+        ("size", 1.into_bound_py_any(py)?),
+    ];
+    for (attribute, value) in attributes {
+        if !scalar_class.hasattr(attribute)? {
+            scalar_class.setattr(attribute, value)?;
+        }
+    }
     module.add(name, &scalar_class)?;
     // SAFETY: the class is immortal.
     let class = unsafe { Bound::from_borrowed_ptr(py, dtype.class().cast()) };

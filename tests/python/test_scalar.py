@@ -238,6 +238,24 @@ def test_arrays_of_scalars_find_the_dtype():
     assert np.full(3, Number(2)).dtype == Number.dtype
 
 
+@pytest.mark.parametrize("element", [Number, denizen.Integer, denizen.Rational])
+def test_scalars_have_the_shape_of_a_scalar(element):
+    a = np.array([1, 2, 3]).astype(element)
+    assert (a[0].ndim, a[0].shape, a[0].size) == (0, (), 1)
+
+
+@pytest.mark.parametrize("element", [denizen.Integer, denizen.Rational])
+def test_numpy_says_how_arrays_differ(element):
+    a = np.array([1, 2, 3]).astype(element)
+    try:
+        # It asks the largest difference for its size to print it.
+        np.testing.assert_array_equal(a, np.array([1, 2, 5]).astype(element))
+    except AssertionError as error:
+        assert "Max absolute difference among violations: 2" in str(error)
+    else:
+        pytest.fail("they differ")
+
+
 def test_an_exception_on_its_way_survives_the_end_of_a_scalar():
     def fail():
         x = Number(5)  # ends while the exception is on its way

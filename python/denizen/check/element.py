@@ -413,7 +413,7 @@ def _abilities(dtype: np.dtype[Any], value: Any) -> Iterator[str]:
         yield "division"
     if _works(lambda: np.equal(one, one)):
         yield "equality"
-    if _works(lambda: one.__setitem__(0, str(one[0]))):
+    if _reads_its_text(one):
         yield "text"
     if _works(lambda: pickle.dumps(one)):
         yield "codec"
@@ -430,6 +430,15 @@ def _abilities(dtype: np.dtype[Any], value: Any) -> Iterator[str]:
     except Exception:
         return
     yield "default"
+
+
+def _reads_its_text(one: Any) -> bool:
+    """Whether the text of a value makes a value, and not only some other text."""
+    try:
+        one.copy()[0] = str(one[0])
+    except Exception:
+        return False
+    return True
 
 
 def _counts(dtype: np.dtype[Any]) -> bool:

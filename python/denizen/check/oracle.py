@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _runtime
 from .element import Element
 from .exact import ExactInteger
 from .lone import Lone, one_by_one
@@ -87,7 +88,8 @@ class Comparison:
         if wanted.dtype != object and found.dtype != wanted.dtype:
             return f"{at}dtype {found.dtype} instead of {wanted.dtype}"
         for index in np.ndindex(wanted.shape):
-            one, other = found[index], wanted[index]
+            other = wanted[index]
+            one = self._element_at(found, index, other)
             self.compared += 1
             if not self._equal(one, other):
                 spot = list(index) if index else ""
@@ -103,6 +105,15 @@ class Comparison:
         if problem := self._arrays(here, there, f"{where} mask"):
             return problem
         return self._arrays(found.data[~here], wanted.data[~there], where)
+
+    def _element_at(self, array: Any, index: tuple[int, ...], wanted: Any) -> Any:
+        """An element; None for a vacant cell of a type without default, as in `Subject.empty`."""
+        try:
+            return array[index]
+        except _runtime.VacantError:
+            if wanted is None and "default" not in self._element.abilities:
+                return None
+            raise
 
     def _dtype_kind(self, found: Any, wanted: Any, at: str) -> str | None:
         """Objects of the type's class belong into its dtype, truth values into bool."""

@@ -217,8 +217,10 @@ add("an array that dies in an error", lambda s: _dies(s), lambda s: s.a)
 def _wrong_text(s: Subject) -> Any:
     """Refused in the middle, or taken as it is by a type of texts."""
     texts = [str(x) for x in s.a]
-    texts[5] = "\x01?"
     x = s.b.copy()
+    x[:] = np.array(texts)
+    x[:] = s.b
+    texts[5] = "\x01?"
     wrong = refused(lambda: x.__setitem__(slice(None), np.array(texts)))
     return wrong or [str(value) for value in x] == texts, x[:5]
 

@@ -21,7 +21,12 @@ add("ndindex", lambda s: [s.m[index] for index in np.ndindex(2, 3)])
 add("unpack", lambda s: (lambda first, *rest: (first, rest))(*s.a))
 add("reversed and enumerate", lambda s: (list(reversed(s.a)), list(enumerate(s.m[0]))))
 add("zip and map", lambda s: (list(zip(s.a, s.b, strict=True)), list(map(id, s.a))[:0]))
-add("in", lambda s: (s.a[3] in s.b, s.m[1, 1] in s.m), needs={"equality"})
+add(
+    "in",
+    lambda s: (s.a[3] in s.a, s.m[1, 1] in s.m),
+    lambda s: (True, True),
+    needs={"equality"},
+)
 add("nditer", lambda s: [x[()] for x in np.nditer(s.m.T, flags=["refs_ok"])])
 add(
     "nditer in Fortran order",

@@ -152,7 +152,7 @@ ROUNDING: dict[str, Any] = {
 }
 for name, function in ROUNDING.items():
     add(
-        f"linalg.{name}",
+        f"rounding linalg.{name}",
         lambda s, f=function: f(square(s)),
         lambda s: "a TypeError that names denizen.linalg",
         needs=NUMERIC,

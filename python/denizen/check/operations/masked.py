@@ -159,7 +159,7 @@ add("count", lambda s: (masked(s).count(), np.ma.count_masked(masked(s))))
 add(
     "dot",
     lambda s: np.ma.dot(masked(s, numbers(s)), numbers(s)),
-    lambda s: (numbers(s)[s.mask] ** 2).sum(),
+    lambda s: np.multiply(numbers(s)[s.mask], numbers(s)[s.mask]).sum(),
     needs={"counting", "arithmetic"},
 )
 add("anom", lambda s: plain(masked(s, numbers(s)).anom()), needs={"counting", "division"})

@@ -82,7 +82,12 @@ add("deepcopy of a half-built array", lambda s: copy.deepcopy(s.h), needs={"defa
 add("deepcopy of a container", lambda s: copy.deepcopy({"a": s.a, "again": [s.a, s.a[2]]}))
 add("deepcopy of a view", lambda s: copy.deepcopy(s.m.T[::2]))
 add("copy.copy of a scalar", lambda s: (copy.copy(s.a[2]), copy.deepcopy(s.a[2])))
-add("np.savetxt", lambda s: _savetxt(s).split(), lambda s: [str(x) for x in s.a], needs={"text"})
+add(
+    "np.savetxt",
+    lambda s: _savetxt(s).splitlines(),
+    lambda s: [str(x) for x in s.a],
+    needs={"text"},
+)
 add(
     "np.loadtxt with converters",
     lambda s: np.loadtxt(

@@ -18,9 +18,17 @@ def dense(text: str) -> str:
     return "".join(text.split())
 
 
-def body(text: str) -> str:
+def shown(s: Subject, text: str, *others: Any) -> str:
+    """The text of an array, dense. NumPy shows elements by `repr` before 2.5, then by `str`."""
+    text = dense(text)
+    for value in [*s.values, *others]:
+        text = text.replace(dense(repr(value)), dense(str(value)))
+    return text
+
+
+def body(s: Subject, text: str, *others: Any) -> str:
     """What `repr` shows before the dtype."""
-    return dense(text).rpartition(",dtype=")[0].removeprefix("array(")
+    return shown(s, text, *others).rpartition(",dtype=")[0].removeprefix("array(")
 
 
 def written(x: Any, between: str = ",") -> str:
@@ -30,33 +38,33 @@ def written(x: Any, between: str = ",") -> str:
     return "[" + between.join(written(part, between) for part in x) + "]"
 
 
-add("repr", lambda s: body(repr(s.a)), lambda s: written(s.a), needs=TEXT)
-add("repr of a matrix", lambda s: body(repr(s.m)), lambda s: written(s.m), needs=TEXT)
+add("repr", lambda s: body(s, repr(s.a)), lambda s: written(s.a), needs=TEXT)
+add("repr of a matrix", lambda s: body(s, repr(s.m)), lambda s: written(s.m), needs=TEXT)
 add(
     "repr of a half-built array",
-    lambda s: body(repr(s.h)),
+    lambda s: body(s, repr(s.h), s.default),
     lambda s: written(s.h),
     needs={"text", "default"},
 )
-add("repr of nothing", lambda s: dense(repr(s.a[:0])).startswith("array([],"), lambda s: True)
+add("repr of nothing", lambda s: shown(s, repr(s.a[:0])).startswith("array([],"), lambda s: True)
 add(
     "repr of a 0-d array",
-    lambda s: body(repr(s.a[2:3].reshape(()))),
+    lambda s: body(s, repr(s.a[2:3].reshape(()))),
     lambda s: dense(str(s.a[2])),
     needs=TEXT,
 )
 add("repr names the dtype", lambda s: str(s.element_dtype) in repr(s.a), lambda s: True, needs=TEXT)
-add("str", lambda s: dense(str(s.a)), lambda s: written(s.a, ""), needs=TEXT)
-add("str of a matrix", lambda s: dense(str(s.m.T)), lambda s: written(s.m.T, ""), needs=TEXT)
+add("str", lambda s: shown(s, str(s.a)), lambda s: written(s.a, ""), needs=TEXT)
+add("str of a matrix", lambda s: shown(s, str(s.m.T)), lambda s: written(s.m.T, ""), needs=TEXT)
 add(
     "str of a 0-d array",
-    lambda s: dense(str(s.a[2:3].reshape(()))),
+    lambda s: shown(s, str(s.a[2:3].reshape(()))),
     lambda s: dense(str(s.a[2])),
     needs=TEXT,
 )
 add(
     "str of a long array",
-    lambda s: dense(str(np.tile(s.a, 200))),
+    lambda s: shown(s, str(np.tile(s.a, 200))),
     lambda s: written(s.a[:3], "")[:-1] + "..." + written(s.a[-3:], "")[1:],
     needs=TEXT,
 )
@@ -70,7 +78,7 @@ add(
 add("format of a scalar", lambda s: f"{s.a[3]}|{s.a[4]!s}", needs=TEXT)
 add(
     "array2string",
-    lambda s: dense(np.array2string(s.a, separator=";")),
+    lambda s: shown(s, np.array2string(s.a, separator=";")),
     lambda s: written(s.a, ";"),
     needs=TEXT,
 )
@@ -80,13 +88,13 @@ add(
 )
 add(
     "array2string with prefix and width",
-    lambda s: dense(np.array2string(s.m, prefix="x = ", max_line_width=30)),
+    lambda s: shown(s, np.array2string(s.m, prefix="x = ", max_line_width=30)),
     lambda s: written(s.m, ""),
     needs=TEXT,
 )
 add(
     "array_repr and array_str",
-    lambda s: (body(np.array_repr(s.a)), dense(np.array_str(s.a))),
+    lambda s: (body(s, np.array_repr(s.a)), shown(s, np.array_str(s.a))),
     lambda s: (written(s.a), written(s.a, "")),
     needs=TEXT,
 )
@@ -156,22 +164,22 @@ def _info(info: Any, s: Subject) -> str:
 
 def _threshold(s: Subject) -> str:
     with np.printoptions(threshold=5, edgeitems=2):
-        return dense(str(s.a))
+        return shown(s, str(s.a))
 
 
 def _linewidth(s: Subject) -> str:
     with np.printoptions(linewidth=20):
-        return dense(str(s.m))
+        return shown(s, str(s.m))
 
 
 def _precision(s: Subject) -> str:
     with np.printoptions(precision=2, suppress=True):
-        return dense(str(s.a))
+        return shown(s, str(s.a))
 
 
 def _legacy(s: Subject) -> str:
     with np.printoptions(legacy="1.25"):
-        return dense(str(s.a))
+        return shown(s, str(s.a))
 
 
 def _records(s: Subject) -> Any:
@@ -181,4 +189,4 @@ def _records(s: Subject) -> Any:
 
 
 def _record(s: Subject) -> str:
-    return dense(str(_records(s)[3]))
+    return shown(s, str(_records(s)[3]))

@@ -14,7 +14,7 @@ GENERATORS = {
     "RandomState": lambda: np.random.RandomState(7),
 }
 for name, make in GENERATORS.items():
-    add(f"{name}.shuffle", lambda s, g=make: (ordered(s.a), g().shuffle(s.a), ordered(s.a)))
+    add(f"{name}.shuffle", lambda s, g=make: (g().shuffle(s.a), ordered(s.a)))
     add(f"{name}.shuffle of rows", lambda s, g=make: (g().shuffle(s.m), s.m))
     add(f"{name}.shuffle of a view", lambda s, g=make: (g().shuffle(s.a[::2]), ordered(s.a)))
     add(

@@ -51,7 +51,7 @@ add("where with three arguments", lambda s: np.where(s.mask, s.a, s.b))
 add("where with scalars", lambda s: np.where(s.mask, s.a, s.values[3]))
 add("where that broadcasts", lambda s: np.where(s.mask[:5], s.m, s.b[:4, None]))
 add("where with a 0-d condition", lambda s: np.where(True, s.a, s.b))
-add("where with one argument", lambda s: np.where(s.a == s.a[3]), needs={"equality"})
+add("where with one argument", lambda s: np.where(s.a == s.a[3:4]), needs={"equality"})
 add("select", lambda s: np.select([s.mask, ~s.mask], [s.a, s.b], default=s.values[2]))
 add("select with a default", lambda s: np.select([s.mask], [s.a], s.b))
 add("compress", lambda s: (s.a.compress(s.mask), np.compress([1, 0, 1], s.m, axis=0)))
@@ -76,8 +76,8 @@ add(
     "tril and triu",
     lambda s: (np.tril(s.m), np.triu(s.m, 1)),
     lambda s: (
-        np.where(np.tri(4, 5, dtype=bool), s.m, s.default),
-        np.where(~np.tri(4, 5, 0, dtype=bool), s.m, s.default),
+        np.where(np.tri(4, 5, dtype=bool), s.m, s.zeros((4, 5))),
+        np.where(~np.tri(4, 5, 0, dtype=bool), s.m, s.zeros((4, 5))),
     ),
     needs={"default"},
 )

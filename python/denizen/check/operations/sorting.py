@@ -90,8 +90,8 @@ add(
     needs=ORDERED,
 )
 add("nonzero", lambda s: np.nonzero(s.h))
-add("argwhere", lambda s: np.argwhere(s.m == s.m[1, 2]), needs={"equality"})
-add("flatnonzero", lambda s: np.flatnonzero(s.a == s.b[2]), needs={"equality"})
+add("argwhere", lambda s: np.argwhere(s.m == s.m[1:2, 2:3]), needs={"equality"})
+add("flatnonzero", lambda s: np.flatnonzero(s.a == s.b[2:3]), needs={"equality"})
 add("count_nonzero", lambda s: (np.count_nonzero(s.h), np.count_nonzero(s.m, axis=1)))
 add(
     "digitize",

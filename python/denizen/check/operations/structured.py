@@ -249,7 +249,7 @@ def _resize(s: Subject) -> Any:
     x = packed(s, s.a)
     x.resize(14, refcheck=False)
     if s.is_oracle:
-        x["x"][10:] = s.default
+        x["x"][10:] = s.zeros(4)
     grown = fields(x)
     x.resize(3, refcheck=False)
     return grown, fields(x)
