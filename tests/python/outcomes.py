@@ -1,5 +1,6 @@
 """What an operation on arrays came to, as plain values that two runs can be compared by."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,15 @@ import numpy as np
 from denizen import Integer, Rational
 
 #: The kinds of exceptions that must agree, the more special ones first.
-KINDS = (ZeroDivisionError, OverflowError, MemoryError, IndexError, TypeError, ValueError)
+KINDS = (
+    ZeroDivisionError,
+    OverflowError,
+    MemoryError,
+    IndexError,
+    AttributeError,
+    TypeError,
+    ValueError,
+)
 
 
 def outcome(run: Callable[..., Any], *operands: Any, **keywords: Any) -> Any:
@@ -33,7 +42,8 @@ def agree(result: Any, expected: Any, *dtypes: Any) -> None:
     results = result if isinstance(result, tuple) else (result,)
     expectations = expected if isinstance(expected, tuple) else (expected,)
     for one, other, dtype in zip(results, expectations, dtypes, strict=True):
-        array, plain = np.asarray(one), np.asarray(other)
+        # Object arrays have no scalars of their own.
+        array, plain = np.asarray(one, object if dtype is object else None), np.asarray(other)
         if array.dtype == bool:
             plain = plain.astype(bool)
         assert array.dtype == np.dtype(dtype)
@@ -51,3 +61,48 @@ def values(array: np.ndarray) -> list[Any]:
 
 def describe(result: Any) -> str:
     return result.__name__ if refused(result) else repr(result)
+
+
+def whole(value: Any) -> int:
+    """The value as an int, if it is one."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return int(value)
+    if value != int(value):
+        raise ValueError(f"{value} is no integer")
+    return int(value)
+
+
+def to_number(value: Any, name: str) -> Any:
+    """What the value is in a type of NumPy's."""
+    dtype = np.dtype(name)
+    if dtype.kind == "b":
+        return bool(value)
+    if dtype.kind in "iu":
+        value, limits = whole(value), np.iinfo(dtype)
+        if not limits.min <= value <= limits.max:
+            raise OverflowError(value)
+        return value
+    with np.errstate(over="ignore"):
+        result = dtype.type(float(value))
+    if not np.isfinite(result):
+        raise OverflowError(value)
+    # As `tolist` has it, which leaves long doubles as they are.
+    return result.item()
+
+
+def each(function: Callable[..., Any], plain: list[Any], *rest: Any) -> tuple[list[Any], set[Any]]:
+    """What comes of each value, and the exceptions among that."""
+    results = [outcome(function, value, *rest) for value in plain]
+    return results, {result for result in results if refused(result)}
+
+
+def agree_one_by_one(result: Any, results: list[Any], failures: set[Any], dtype: Any) -> None:
+    """A cast of an array is the cast of each element, or fails as one of them does."""
+    if failures:
+        assert result in failures
+        return
+    assert not refused(result), result
+    assert result.dtype == dtype
+    assert values(result) == (
+        [repr(one) for one in results] if result.dtype.kind in "fc" else results
+    )

@@ -60,6 +60,23 @@ floats = st.one_of(
 )
 
 
+#: Where a representation changes, and on either side of that: every pair of them is tried, always.
+INTEGER_CORNERS = sorted(
+    {sign * (edge + near) for edge in EDGES for near in (-1, 0, 1) for sign in (1, -1)}
+    | {*range(-3, 4), 10, -10, 3**126, -(3**126), 2**3000 + 1, 1 - 2**3000}
+)
+FRACTION_CORNERS = sorted(
+    {Fraction(n, d) for n in range(-7, 8) for d in (1, 2, 3, 4)}
+    | {
+        Fraction(sign * numerator, denominator)
+        for numerator in (2**31 - 1, 2**62 + 1, 2**63 - 1, 2**63, 2**64 + 1, 3**126)
+        for denominator in (1, 2, 2**32 + 1, 2**62 - 1, 2**63 - 1, 2**64, 5**90)
+        for sign in (1, -1)
+    }
+    | {Fraction(sign, denominator) for denominator in (2**63, 2**64 - 1, 7**80) for sign in (1, -1)}
+)
+
+
 def pools(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Any]]:
     """The few values that an array is filled with, again and again."""
     return st.lists(values, min_size=1, max_size=6)

@@ -4,7 +4,6 @@ same kind, never a truncated value."""
 
 import copy
 import io
-import math
 import pickle
 import warnings
 from collections.abc import Callable
@@ -16,7 +15,7 @@ import pytest
 import strategies as draw
 from hypothesis import given
 from hypothesis import strategies as st
-from outcomes import agree, outcome, refused, values
+from outcomes import agree, agree_one_by_one, each, outcome, to_number, whole
 
 from denizen import Integer, Rational
 
@@ -30,51 +29,6 @@ INTEGERS += ["i1", "u1", "q", "Q"]
 FLOATS = [f"{order}f{size}" for size in (2, 4, 8) for order in "<>"] + ["g"]
 COMPLEX = ["<c8", ">c16", "G"]
 NUMBERS = ["?", *INTEGERS, *FLOATS, *COMPLEX]
-
-
-def whole(value: Any) -> int:
-    """The value as an int, if it is one."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return int(value)
-    if value != int(value):
-        raise ValueError(f"{value} is no integer")
-    return int(value)
-
-
-def to_number(value: Any, name: str) -> Any:
-    """What the value is in a type of NumPy's."""
-    dtype = np.dtype(name)
-    if dtype.kind == "b":
-        return bool(value)
-    if dtype.kind in "iu":
-        value, limits = whole(value), np.iinfo(dtype)
-        if not limits.min <= value <= limits.max:
-            raise OverflowError(value)
-        return value
-    with np.errstate(over="ignore"):
-        result = dtype.type(float(value))
-    if not np.isfinite(result):
-        raise OverflowError(value)
-    # As `tolist` has it, which leaves long doubles as they are.
-    return result.item()
-
-
-def each(function: Callable[..., Any], plain: list[Any], *rest: Any) -> tuple[list[Any], set[Any]]:
-    """What comes of each value, and the exceptions among that."""
-    results = [outcome(function, value, *rest) for value in plain]
-    return results, {result for result in results if refused(result)}
-
-
-def agree_one_by_one(result: Any, results: list[Any], failures: set[Any], dtype: Any) -> None:
-    """A cast of an array is the cast of each element, or fails as one of them does."""
-    if failures:
-        assert result in failures
-        return
-    assert not refused(result), result
-    assert result.dtype == dtype
-    assert values(result) == (
-        [repr(one) for one in results] if result.dtype.kind in "fc" else results
-    )
 
 
 #: Values close to the limits of some width, floats included.

@@ -2,6 +2,7 @@
 Python's own numbers, and each other. Exact wherever Python is; with floats, what Python or NumPy
 computes of the nearest float64."""
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,15 +14,17 @@ import pytest
 import strategies as draw
 from hypothesis import given
 from hypothesis import strategies as st
-from outcomes import agree, outcome, refused, values
+from outcomes import agree, agree_one_by_one, each, outcome, refused, to_number, values
 from ufunc_table import ENTRIES, LOGIC, ORDER, Entry, find
 
 from denizen import Integer, Rational
 
 ELEMENTS = {"Integer": Integer, "Rational": Rational}
 INTEGERS = [f"{order}{kind}{size}" for kind in "iu" for size in (2, 4, 8) for order in "<>"]
-INTEGERS += ["i1", "u1", "bool"]
+INTEGERS += ["i1", "u1"]
 FLOATS = [f"{order}f{size}" for size in (2, 4, 8) for order in "<>"]
+NUMBERS = ["bool", *INTEGERS, *FLOATS, "g", "<c8", ">c16"]
+SINGLE = [entry for entry in ENTRIES if len(entry.results) == 1]
 #: Python's own, of one value.
 SCALARS: dict[str, Callable[[Any], Any]] = {"int": int, "truth": bool, "float": float}
 TABLE = {(entry.element, entry.name): entry for entry in ENTRIES}
@@ -85,7 +88,9 @@ def mixtures(pick: Any, entry: Entry) -> list[Operand]:
     place = pick(st.integers(0, entry.inputs - 1))
     operands = []
     for index, (shape, pool) in enumerate(zip(shapes, pools, strict=True)):
-        group = pick(st.sampled_from([["Integer", "Rational"], INTEGERS, FLOATS, list(SCALARS)]))
+        group = pick(
+            st.sampled_from([["Integer", "Rational"], [*INTEGERS, "bool"], FLOATS, list(SCALARS)])
+        )
         kind = entry.element.__name__ if index == place else pick(st.sampled_from(group))
         if kind in FLOATS or kind == "float":
             pool = pick(draw.pools(draw.floats))
@@ -181,3 +186,73 @@ def test_complex_numbers_take_the_elements_as_floats(data: Any) -> None:
     if result.dtype != bool:
         expected = expected.astype(np.complex128)
     agree(result, expected, bool if result.dtype == bool else np.complex128)
+
+
+@pytest.mark.parametrize("entry", SINGLE, ids=str)
+@given(data=st.data())
+def test_results_are_cast_into_targets_of_other_types(entry: Entry, data: Any) -> None:
+    shape = data.draw(draw.shapes)
+    operands = [
+        draw.Filled(data.draw(draw.layouts(shape)), pool) for pool in data.draw(entry.operands)
+    ]
+    name = data.draw(st.sampled_from(NUMBERS))
+    target = data.draw(draw.layouts(shape, readonly=False)).build([1], name)
+    plain = zip(*(one.build(object).ravel().tolist() for one in operands), strict=True)
+    results, failures = each(lambda row: to_number(entry.plain(*row), name), list(plain))
+    old = np.setbufsize(data.draw(st.sampled_from([16, 8192])))
+    try:
+        result = outcome(
+            entry.ufunc,
+            *(one.build(entry.element) for one in operands),
+            out=target,
+            casting="unsafe",
+        )
+    finally:
+        np.setbufsize(old)
+    assert refused(result) or result is target
+    agree_one_by_one(result, results, failures, np.dtype(name))
+
+
+def corners_of(name: str, values: list[Any]) -> list[Any]:
+    """Limits of a dtype and its neighbours in the list; of floats what is special."""
+    dtype = np.dtype(name)
+    if dtype.kind == "f":
+        special = [0.0, -0.0, 0.5, -2.5, 2.0**53, 2.0**63, 5e-324, 1e308, math.inf, math.nan]
+        with np.errstate(over="ignore", under="ignore"):
+            return np.array(special).astype(dtype).tolist()
+    if dtype.kind == "b":
+        return [False, True]
+    limits = np.iinfo(dtype)
+    low, high = int(limits.min), int(limits.max)
+    fitting = [int(value) for value in values if value == int(value) and low <= value <= high]
+    return sorted({low, high, *fitting[:: len(fitting) // 20 + 1]})
+
+
+@pytest.mark.parametrize("entry", [one for one in ENTRIES if one.inputs == 2], ids=str)
+def test_values_of_every_size_meet_numbers_of_every_width(entry: Entry) -> None:
+    first, second = entry.corners
+    floating = entry.name in ORDER or entry.name in LOGIC
+    for name in ["bool", *INTEGERS, *(FLOATS if floating else [])]:
+        for column, row, swapped in (
+            (first, corners_of(name, second), False),
+            (corners_of(name, first), second, True),
+        ):
+            if swapped is False and 0 not in second:
+                row = [value for value in row if value]
+            if entry.name == "power":
+                row = [value for value in row if 0 <= value < 6]
+                column = [value for value in column if value]
+            if entry.name == "left_shift":
+                row = [value for value in row if 0 <= value < 300]
+            if entry.name == "right_shift":
+                row = [value for value in row if value >= 0]
+            types = [name, entry.element] if swapped else [entry.element, name]
+            a, b = (
+                draw.allocate(values, dtype)
+                for values, dtype in zip((column, row), types, strict=True)
+            )
+            result = entry.ufunc(a[:, None], b)
+            # Of NaN, Python says False; NumPy warns of that.
+            with np.errstate(invalid="ignore"):
+                expected = entry.oracle(draw.objects(column)[:, None], draw.objects(row))
+            agree(result, expected, *entry.results)

@@ -92,6 +92,15 @@ def calls(pick: Any, entry: Entry, targets: bool = False) -> Call:
 
 
 @each(ENTRIES)
+def test_values_of_every_size_meet_each_other(entry: Entry) -> None:
+    def run(ufunc: np.ufunc, dtype: Any) -> Any:
+        arrays = (draw.allocate(corners, dtype) for corners in entry.corners)
+        return ufunc(*np.ix_(*arrays)) if entry.inputs > 1 else ufunc(*arrays)
+
+    agree(run(entry.ufunc, entry.element), run(entry.oracle, object), *entry.results)
+
+
+@each(ENTRIES)
 @given(data=st.data())
 def test_results_are_those_of_python(entry: Entry, data: Any) -> None:
     call = data.draw(calls(entry))

@@ -57,6 +57,25 @@ class Entry:
         """The values of each operand."""
         return st.one_of(*(st.tuples(*map(draw.pools, domain)) for domain in self.domains))
 
+    @property
+    def corners(self) -> list[list[Any]]:
+        """For each operand values of every size, of which none fails with any of the others."""
+        values = draw.INTEGER_CORNERS if self.element is Integer else draw.FRACTION_CORNERS
+        nonzero = [value for value in values if value]
+        counts = [0, 1, 2, 31, 61, 62, 63, 64, 65, 127, 200]
+        some = values[:: len(values) // 9]
+        if self.name in DIVISION or self.name == "divide":
+            return [values, nonzero]
+        return {
+            "left_shift": [values, counts],
+            "right_shift": [values, [*counts, 3000, 2**62, 2**63, 2**64]],
+            "power": [values, [*range(6)]]
+            if self.element is Integer
+            else [nonzero, [*range(-3, 4)]],
+            "clip": [values, some, some],
+            "reciprocal": [nonzero],
+        }.get(self.name, [values] * self.inputs)
+
     def __repr__(self) -> str:
         return f"{self.element.__name__}-{self.name}"
 
