@@ -58,6 +58,9 @@ def agree(result: Any, expected: Any) -> None:
         assert repr(result) == repr(expected)
     else:
         assert result == expected
+    if isinstance(result, Rational) and isinstance(expected, int):
+        # An int to the power of a Fraction that is whole is an int to Python, to us a Rational.
+        return
     # `abs`, `+`, `round` and others may return their operand as it is.
     plain = {Integer: int, Rational: Fraction}
     assert plain.get(type(result), type(result)) is type(expected)
