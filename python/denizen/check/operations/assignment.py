@@ -38,7 +38,11 @@ add("assign to a row", lambda s: put(s.m, 2, s.b[:5]))
 add("assign rows in exchange", lambda s: put(s.m, [0, 1], s.m[[1, 0]]))
 add("exchange two elements", lambda s: _exchange(s))
 add("assign to a 0-d array", lambda s: put(s.zeros(()), (), s.values[2]))
-add("assign a 0-d array", lambda s: put(s.a, 2, np.array(s.values[7], dtype=s.dtype)))
+add(
+    "assign a 0-d array",
+    lambda s: put(s.a, 2, np.array(s.values[7], dtype=s.dtype)),
+    lambda s: put(s.a, 2, s.values[7]),
+)
 add(
     "assign texts",
     lambda s: put(s.a, slice(None), [str(x) for x in s.b]),

@@ -294,10 +294,11 @@ add(
     lambda s: (np.zeros(10, bool), np.ones(10, bool)),
     needs={"counting"},
 )
+add("with out=", lambda s: (np.add(s.a, s.b, out=s.h), s.h), needs=ARITHMETIC)
 add("with out= a tuple", lambda s: (np.add(s.a, s.b, out=(s.h,)), s.h), needs=ARITHMETIC)
 add(
     "with out= a view",
-    lambda s: (np.add(s.m, s.a[:5], out=s.m[::-1, ::-1].copy().T.T),),
+    lambda s: _out_of_a_view(s),
     needs=ARITHMETIC,
 )
 add(
@@ -506,3 +507,9 @@ def _in_place(s: Subject) -> Array:
     x *= 3
     x += np.array(COUNTS)
     return x
+
+
+def _out_of_a_view(s: Subject) -> Any:
+    x = s.empty((8, 5))
+    x[:] = s.b[:5]
+    return np.add(s.m, s.a[:5], out=x[::-2, ::-1]), x
