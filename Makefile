@@ -7,6 +7,8 @@
 #   make test-python PYTHON=...  what depends on the interpreter and its NumPy
 #                                (HYPOTHESIS_PROFILE=long: many random examples a property)
 #   make test-cpp PYTHON=...     of that, the C and C++ modules of cpp-bridge
+#   make check PYTHON=...        NumPy's operations on the bundled types and two C++ examples
+#   make full PYTHON=...         the same on every type that the tests register
 #   make asan, make valgrind-cpp the same modules under AddressSanitizer, and under valgrind
 #   make header                  write the C header anew from src/abi
 #   make lint, make bench, make fuzz, make valgrind, make clean
@@ -39,7 +41,7 @@ CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
 .PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-python \
-	test-clients test-pytest test-cpp asan valgrind-cpp lint lint-rust lint-python fuzz valgrind \
+	test-clients test-pytest test-cpp check full asan valgrind-cpp lint lint-rust lint-python fuzz valgrind \
 	header bench clean
 
 help:
@@ -181,6 +183,15 @@ $(STAMPS)/cpp: $(STAMPS)/wheel $(STAMPS)/test-tools $(STAMPS)/cpp-tools $(CPP_SO
 test-cpp: $(STAMPS)/cpp
 	@echo "== Python: tests of the C and C++ modules on $(VERSION)"
 	PYTHONPATH=$(VENV)/cpp/modules $(CPP_TESTS)
+
+# What `denizen check` finds on element types; docs/check.md says more.
+CHECKED ?= denizen:Integer denizen:Rational real:real standard:String
+
+check: $(STAMPS)/cpp
+	@PYTHONPATH=$(VENV)/cpp/modules .ci/check $(BIN)/python $(CHECKED)
+
+full: $(STAMPS)/cpp $(STAMPS)/clients
+	@PYTHONPATH=$(VENV)/cpp/modules .ci/check $(BIN)/python
 
 $(STAMPS)/cpp-asan: $(STAMPS)/cpp
 	@echo "== building the C and C++ modules with AddressSanitizer"

@@ -1,4 +1,4 @@
-"""Builds extension modules from the C sources in cpp-bridge/tests, as a client's build does."""
+"""Builds extension modules from the C and C++ sources in cpp-bridge/tests, as a client's build does."""
 
 import importlib.util
 import os
@@ -20,11 +20,15 @@ def compiler(variable, default):
 
 
 def build(name, directory):
-    """Compiles `<name>.c` against the installed header; the path of the module."""
+    """Compiles `<name>.c` or `<name>.cpp` against the installed headers; the path of the module."""
     module = directory / (name + sysconfig.get_config_var("EXT_SUFFIX"))
-    command = [*compiler("CC", "cc"), "-std=c11", "-O1", "-g", *WARNINGS, *INCLUDES]
     source = SOURCES / f"{name}.c"
-    subprocess.run([*command, "-shared", "-fPIC", source, "-o", module], check=True)
+    command = [*compiler("CC", "cc"), "-std=c11"]
+    if not source.exists():
+        source = SOURCES / f"{name}.cpp"
+        command = [*compiler("CXX", "c++"), "-std=c++17"]
+    command += ["-O1", "-g", *WARNINGS, *INCLUDES, "-shared", "-fPIC"]
+    subprocess.run([*command, source, "-o", module], check=True)
     return module
 
 

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     # Imported here: the other commands need none of the operations.
-    from .element import ElementError, find_values
+    from .element import ElementError, find_dtype, find_values
     from .expected import ExpectedError
     from .page import page
     from .runner import run, selected
@@ -70,11 +70,11 @@ def _run(options: argparse.Namespace) -> int:
     if options.element is None:
         print("denizen check: name an element type, as in denizen:Integer", file=sys.stderr)
         return 2
-    if not selected(options.only, options.section):
-        print("denizen check: no operation matches; --list shows all", file=sys.stderr)
-        return 2
     bar = _Bar()
     try:
+        find_dtype(options.element)
+        if not selected(options.only, options.section):
+            raise ElementError("no operation matches; --list shows all")
         report = run(
             options.element,
             only=options.only,

@@ -101,7 +101,10 @@ def as_values(found: Any, name: str) -> Callable[[], list[Any]]:
     """A function that gives the values anew, from it or from a list."""
 
     def make() -> list[Any]:
-        values = list(found() if callable(found) else found)
+        try:
+            values = list(found() if callable(found) else found)
+        except TypeError as error:
+            raise ElementError(f"{name} is no list of values, nor gives one: {error}") from error
         if not values:
             raise ElementError(f"{name} gives no values")
         return values

@@ -69,13 +69,13 @@ def judge(operation: Operation, element: Element, folder: Path) -> Finding:
     with _lost_exceptions() as lost:
         finding = _compared(operation, element, folder, lost)
         gc.collect()
-    leaked = {
-        name: balance - before.get(name, 0)
-        for name, balance in _balances().items()
-        if balance != before.get(name, 0)
-    }
+    leaked = _leaked(before)
     if not leaked:
         return finding
+    # The object arrays may have a part in it: count once more without them.
+    before = _balances()
+    _forget(_attempt(operation.run, Subject(element, folder=folder))[1])
+    leaked = _leaked(before) or leaked
     counts = ", ".join(f"{count:+d} {name}" for name, count in leaked.items())
     detail = f"objects that outlive the operation: {counts} (negative: destroyed too often)"
     if finding.verdict is Verdict.WRONG:
@@ -91,6 +91,15 @@ def _balances() -> dict[str, int]:
     return {
         name: counters["constructed"] - counters["destroyed"]
         for name, counters in _runtime.stats().items()
+    }
+
+
+def _leaked(before: dict[str, int]) -> dict[str, int]:
+    """How the balances have changed."""
+    return {
+        name: balance - before.get(name, 0)
+        for name, balance in _balances().items()
+        if balance != before.get(name, 0)
     }
 
 
@@ -144,19 +153,18 @@ def _compared(operation: Operation, element: Element, folder: Path, lost: list[s
 def _judge_result(
     found: Any, subject: Subject, operation: Operation, element: Element, folder: Path
 ) -> Finding:
-    if found is None:
-        return Finding(Verdict.UNCHECKED, "the operation returned nothing to compare")
-    why = "the operation has no oracle"
+    why = ""
     for scalars, run in _oracles(operation):
         oracle = Subject(element, scalars, folder)
         wanted, error = _attempt(run, oracle)
         if error is None:
-            return _judge_values(found, subject, wanted, oracle, element)
-        why = _in_words(error)
+            return _judge_values(found, subject, wanted, oracle, operation, element)
+        raised = _in_words(error)
+        why = why or raised
         incapable = isinstance(error, _INCAPABLE)
         _forget(error)
         if not incapable:
-            return Finding(Verdict.WRONG, f"returned {_briefly(found)}; objects raise {why}")
+            return Finding(Verdict.WRONG, f"returned {_briefly(found)}; objects raise {raised}")
     return _judge_alone(found, element, why)
 
 
@@ -167,7 +175,12 @@ def _oracles(operation: Operation) -> list[tuple[Scalars, Run]]:
 
 
 def _judge_values(
-    found: Any, subject: Subject, wanted: Any, oracle: Subject, element: Element
+    found: Any,
+    subject: Subject,
+    wanted: Any,
+    oracle: Subject,
+    operation: Operation,
+    element: Element,
 ) -> Finding:
     comparison = Comparison(element)
     try:
@@ -175,7 +188,9 @@ def _judge_values(
     except Exception as error:
         problem = f"the result cannot be read: {_in_words(error)}"
         _forget(error)
-    problem = problem or shared(found, subject, wanted, oracle)
+    # An oracle of its own makes results in its own way.
+    if problem is None and operation.oracle is None:
+        problem = shared(found, subject, wanted, oracle)
     if problem is not None:
         return Finding(Verdict.WRONG, problem)
     if not comparison.compared:

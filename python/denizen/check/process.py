@@ -24,7 +24,12 @@ __all__ = ["Ending", "Task", "run_alone", "run_tasks"]
 
 #: How much of what a process wrote to its standard error is kept, in bytes and lines.
 _TAIL = 16384
-_LINES = 25
+_LINES = 20
+#: How the interpreter starts to say where it is.
+_DUMPS = ("Fatal Python error", "Current thread", "Thread 0x", "Stack (most recent")
+#: The signal at which a process writes where it is, and the seconds that it has for that.
+_WHERE = signal.SIGUSR2
+_SAY = 0.2
 #: Room that is read from a pipe at once.
 _CHUNK = 1 << 16
 
@@ -92,6 +97,14 @@ class _Process:
                 return False
             self.received += data
 
+    def time_out(self) -> None:
+        """Have it say where it is, and end it."""
+        self.timed_out = True
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, _WHERE)
+        time.sleep(_SAY)
+        self.kill()
+
     def kill(self) -> None:
         """End it, and the processes that it started."""
         for kill, target in ((os.killpg, self.pid), (os.kill, self.pid)):
@@ -132,9 +145,14 @@ def _signal_name(number: int) -> str:
 
 
 def _last_lines(file: Any) -> str:
+    """The end of what was written, or what surrounds the start of a dump of the stack."""
     file.seek(0, os.SEEK_END)
     file.seek(max(0, file.tell() - _TAIL))
     lines = file.read().decode(errors="replace").splitlines()
+    for place, line in enumerate(lines):
+        if line.startswith(_DUMPS):
+            start = max(0, place - _LINES // 2)
+            return "\n".join(lines[start : start + 2 * _LINES])
     return "\n".join(lines[-_LINES:])
 
 
@@ -153,6 +171,7 @@ def _child(task: Task, writer: int, errors: int) -> NoReturn:
         sys.stdout = open(1, "w", closefd=False)
         sys.stderr = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)
         faulthandler.enable(file=2)
+        faulthandler.register(_WHERE, file=2)
         # Collections look at what is made from here on.
         gc.freeze()
         try:
@@ -184,6 +203,8 @@ def run_tasks(tasks: Iterable[Task], jobs: int) -> Iterator[tuple[int, Ending]]:
                 ready = selector.select(max(0.0, soonest - time.monotonic()))
                 for key, _ in ready:
                     place, ended = key.data
+                    if place not in running:
+                        continue  # ended a line ago
                     process = running[place]
                     if not ended:
                         if not process.receive():
@@ -196,8 +217,7 @@ def run_tasks(tasks: Iterable[Task], jobs: int) -> Iterator[tuple[int, Ending]]:
                     yield place, process.finish()
                 for process in running.values():
                     if time.monotonic() >= process.deadline and not process.timed_out:
-                        process.timed_out = True
-                        process.kill()
+                        process.time_out()
         finally:
             for process in running.values():
                 process.kill()

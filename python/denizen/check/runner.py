@@ -141,7 +141,7 @@ def _result(
     seconds = round(ending.seconds, 4)
     if ending.failure is not None:
         first, _, rest = ending.failure.strip().partition("\n")
-        errors = "\n".join(filter(None, (first if rest else "", rest, ending.errors)))
+        errors = "\n".join(filter(None, (first if rest else "", rest, _own_frames(ending.errors))))
         detail = rest.splitlines()[-1] if rest else first
         return Result(section, name, Verdict.CRASHES, detail, errors=errors, seconds=seconds)
     finding: Finding = ending.result
@@ -160,6 +160,16 @@ def _result(
         finding.leaked,
         seconds=seconds,
     )
+
+
+def _own_frames(errors: str) -> str:
+    """A dump of the stack without the frames of the check, which called the operation."""
+    lines = []
+    for line in errors.splitlines():
+        if line.startswith("  File") and line.endswith(" in _attempt"):
+            break
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _stale(

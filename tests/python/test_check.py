@@ -1,0 +1,610 @@
+"""`denizen check`: what it promises to find, it finds; what it says is what happened."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_extension import build, load
+
+import denizen
+from denizen import check
+from denizen.check import Verdict
+from denizen.check.element import Element, find_dtype, probe
+from denizen.check.expected import BUNDLED, in_range, read_expected
+from denizen.check.operations import tables
+from denizen.check.oracle import Comparison
+from denizen.check.process import Task, run_tasks
+from denizen.check.runner import selected
+
+#: Loops of the broken type, and what comes of them.
+FAULTS = {
+    "negative": Verdict.WRONG,
+    "positive": Verdict.WRONG,
+    "absolute": Verdict.LEAKS,
+    "invert": Verdict.CRASHES,
+    "square": Verdict.CRASHES,
+    "reciprocal": Verdict.WRONG,
+    "rint": Verdict.REFUSED,
+}
+
+
+def table(**operations):
+    made = check.Table("made up")
+    for name, run in operations.items():
+        made.add(name, run)
+    return made
+
+
+def only(report):
+    (result,) = report.results
+    return result
+
+
+def judged(run, element=denizen.Integer, **options):
+    """What comes of one operation."""
+    made = check.Table("made up")
+    oracle, needs = options.pop("oracle", None), options.pop("needs", ())
+    made.add("it", run, oracle, needs)
+    return only(check.run(element, tables=[made], **options))
+
+
+@pytest.fixture(scope="module")
+def broken_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("broken")
+    build("broken", folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def broken(broken_folder):
+    (path,) = broken_folder.glob("broken*.so")
+    return load("broken", path)
+
+
+@pytest.fixture(scope="module")
+def faults(broken):
+    """The report on the broken type."""
+    operations = {name: lambda s, name=name: getattr(np, name)(s.a) for name in FAULTS}
+    operations["take"] = lambda s: np.take(s.a, [3, 1])
+    return check.run(broken.Broken, tables=[table(**operations)], timeout=2.0, jobs=4)
+
+
+def of(report, name):
+    return next(result for result in report.results if result.operation == name)
+
+
+# ---- a type with faults --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_each_fault_of_a_broken_type_is_found(faults, name):
+    assert of(faults, name).verdict is FAULTS[name]
+
+
+def test_what_a_broken_type_does_right_works(faults):
+    assert of(faults, "take").verdict is Verdict.WORKS
+
+
+def test_a_wrong_result_is_shown_beside_the_right_one(faults):
+    assert re.fullmatch(
+        r"element \[\d\] is Broken\('-?\d+'\) instead of Broken\('-?\d+'\)",
+        of(faults, "negative").detail,
+    )
+
+
+def test_another_exception_than_objects_raise_is_wrong(faults):
+    assert (
+        of(faults, "positive").detail == "raised RuntimeError: the fifth call; objects do not raise"
+    )
+
+
+def test_lost_objects_are_counted(faults):
+    # One a call, of the ten elements of the operand.
+    assert of(faults, "absolute").leaked == {"broken.Broken": 10}
+
+
+def test_a_crash_names_its_signal_and_shows_where(faults):
+    crash = of(faults, "invert")
+    assert crash.detail == "SIGSEGV"
+    assert "Segmentation fault" in crash.errors
+    assert Path(__file__).name in crash.errors
+
+
+def test_an_operation_without_end_is_killed_and_shows_where(faults):
+    hang = of(faults, "square")
+    assert hang.detail == "no end within 2 s"
+    assert 2 <= hang.seconds < 10
+    assert Path(__file__).name in hang.errors
+
+
+def test_a_refusal_must_say_why(faults):
+    assert of(faults, "reciprocal").detail == "refused without saying why: ValueError: 5"
+    assert of(faults, "rint").detail == "ValueError: broken numbers are not rounded"
+
+
+def test_a_refusal_that_nobody_expects_fails_only_if_strict(faults):
+    assert faults.unexpected == (of(faults, "rint"),)
+    report = check.run(
+        denizen.Integer,
+        tables=[table(it=lambda s: s.is_oracle or _raise(ValueError("not done here")))],
+    )
+    assert (report.status(), report.status(strict=True)) == (0, 1)
+
+
+def test_the_summary_counts(faults):
+    assert faults.summary() == (
+        f"broken.Broken on NumPy {np.__version__}: 8 operations: 1 work, 1 refused (0 expected), "
+        "3 wrong, 1 leak, 2 crash"
+    )
+    assert faults.status() == 1
+
+
+# ---- verdicts ------------------------------------------------------------------------------------
+
+
+def _raise(error):
+    raise error
+
+
+KEPT = []
+
+
+@pytest.mark.parametrize(
+    ("run", "verdict", "detail"),
+    [
+        (lambda s: s.a + s.b, Verdict.WORKS, "equal to objects"),
+        (lambda s: s.a[99], Verdict.WORKS, "raises as objects do: IndexError"),
+        (lambda s: s.a + (not s.is_oracle), Verdict.WRONG, r"element \[0\] is 6 instead of 5"),
+        (lambda s: s.a[: 4 + s.is_oracle], Verdict.WRONG, r"shape \(4,\) instead of \(5,\)"),
+        (lambda s: {"x": s.a, "y": [1, s.is_oracle]}, Verdict.WRONG, r"y\[1\]: False instead of True"),
+        (lambda s: s.a > 3 if s.is_oracle else (s.a > 3).astype(int), Verdict.WRONG, "dtype int64"),
+        (lambda s: (s.a, s.b) if s.is_oracle else s.a, Verdict.WRONG, "instead of"),
+        (lambda s: s.a if s.is_oracle else s.a.astype(float), Verdict.WRONG, "np.float64"),
+        (lambda s: s.a if s.is_oracle else _raise(SystemError("gone")), Verdict.WRONG, "SystemError"),
+        (lambda s: _raise(ZeroDivisionError("no")) if s.is_oracle else s.a, Verdict.WRONG, "objects raise Zero"),
+        (lambda s: s.a if s.is_oracle else _raise(TypeError("")), Verdict.WRONG, "without saying why"),
+        (lambda s: s.a if s.is_oracle else _raise(ValueError("17")), Verdict.WRONG, "without saying why"),
+        (lambda s: s.a if s.is_oracle else _raise(TypeError("not for these")), Verdict.REFUSED, "not for"),
+        (lambda s: s.a[:] if not s.is_oracle else s.a.copy(), Verdict.WRONG, "shares memory"),
+        (lambda s: None, Verdict.UNCHECKED, "nothing to compare"),
+        (lambda s: [None, None], Verdict.UNCHECKED, "nothing to compare"),
+        (lambda s: _raise(TypeError("no")) if s.is_oracle else s.a[::2].copy(), Verdict.WORKS, "unchecked but for"),
+        (lambda s: _raise(TypeError("no")) if s.is_oracle else s.a * 9, Verdict.UNCHECKED, "cannot do it"),
+        (lambda s: s.is_oracle or KEPT.append(s.a) or True, Verdict.LEAKS, r"\+10 denizen.Integer|\+3"),
+        (lambda s: s.is_oracle or os.kill(os.getpid(), 9), Verdict.CRASHES, "SIGKILL"),
+        (lambda s: s.is_oracle or os._exit(3), Verdict.CRASHES, "exit status 3"),
+        (lambda s: s.is_oracle or os._exit(0), Verdict.CRASHES, "exit status 0 before"),
+        (lambda s: s.is_oracle or sys.exit("enough"), Verdict.WRONG, "raised SystemExit"),
+    ],
+)  # fmt: skip
+def test_each_verdict_has_its_grounds(run, verdict, detail):
+    result = judged(run)
+    assert result.verdict is verdict, result
+    assert re.search(detail, result.detail), result
+
+
+def test_an_exception_that_got_lost_is_wrong():
+    def lose(s):
+        class Loser:
+            def __del__(self):
+                raise KeyError("lost in a destructor")
+
+        if not s.is_oracle:
+            Loser()
+        return s.a
+
+    result = judged(lose)
+    assert result.verdict is Verdict.WRONG
+    assert "an exception got lost: KeyError" in result.detail
+
+
+def test_a_missing_capability_excuses_a_refusal_and_nothing_else():
+    raw = pytest.importorskip("denizen_raw")
+    sort = lambda s: np.sort(s.a)  # noqa: E731
+    refused = judged(sort, raw.Shared, needs={"ordering"})
+    assert refused.verdict is Verdict.REFUSED
+    assert refused.reason == "denizen_raw.Shared has no ordering"
+    assert judged(lambda s: s.is_oracle or np.sort(s.a), raw.Shared).unexpected
+    answered = judged(lambda s: s.is_oracle, raw.Shared, needs={"ordering"})
+    assert answered.verdict is Verdict.WRONG
+
+
+def test_scalars_without_operators_are_compared_with_loops_over_one_element():
+    def add(s):
+        if s.scalars == "scalars":
+            raise TypeError("these have no operators")
+        return s.a + s.b
+
+    result = judged(add)
+    assert result.verdict is Verdict.WORKS
+    assert result.detail.startswith("equal to loops over one element")
+
+
+# ---- comparisons ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def integer():
+    dtype = find_dtype(denizen.Integer)
+    return Element(dtype, probe(dtype))
+
+
+def test_nan_equals_nan_and_floats_are_exact(integer):
+    comparison = Comparison(integer)
+    nan = float("nan")
+    assert comparison.difference([nan, np.array([nan, 1.0])], [nan, np.array([nan, 1.0])]) is None
+    assert comparison.difference(0.1 + 0.2, 0.3) is not None
+    assert comparison.difference(nan, 1.0) is not None
+
+
+def test_masked_arrays_are_equal_under_their_masks_only(integer):
+    compare = Comparison(integer).difference
+    one = np.ma.array([1, 2, 3], mask=[0, 1, 0])
+    assert compare(one, np.ma.array([1, 9, 3], mask=[0, 1, 0])) is None
+    assert compare(one, np.ma.array([1, 2, 4], mask=[0, 1, 0])) is not None
+    assert compare(one, np.ma.array([1, 2, 3], mask=[0, 0, 0])) is not None
+
+
+def test_fields_of_records_are_compared(integer):
+    compare = Comparison(integer).difference
+    one = np.array([(1, "a"), (2, "b")], dtype=[("x", int), ("y", "U1")])
+    other = one.copy()
+    assert compare(one, other) is None
+    other["y"][1] = "c"
+    assert "'y'" in compare(one, other)
+
+
+# ---- what a type is, and its values --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "element",
+    [denizen.Integer, denizen.IntegerDType, np.dtype(denizen.Integer), "denizen:Integer"],
+    ids=str,
+)
+def test_a_type_is_named_in_each_way(element):
+    assert find_dtype(element) == np.dtype(denizen.Integer)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("denizen", "write MODULE:NAME"),
+        ("denizen:Float", "denizen has no Float; element types there: Integer, Rational"),
+        ("no_such_module:T", "cannot import no_such_module: ModuleNotFoundError"),
+        ("numpy:float64", "not a type that is registered with denizen"),
+        ("math:pi", "neither a scalar class nor a dtype"),
+    ],
+)
+def test_what_is_no_element_type_is_an_error_that_says_so(text, message):
+    with pytest.raises(check.ElementError, match=re.escape(message)):
+        check.run(text)
+
+
+def test_values_are_found_for_numbers_and_include_large_ones(integer):
+    values = integer.values()
+    assert len(values) == 24
+    assert len(set(values[:10])) == 10
+    assert any(abs(value) > 2**64 for value in values[:10])
+    assert integer.abilities == {
+        "arithmetic", "codec", "copy", "default", "division", "equality", "numbers", "ordering",
+        "text",
+    }  # fmt: skip
+
+
+def test_a_type_without_values_says_what_to_do():
+    raw = pytest.importorskip("denizen_raw")
+    report = check.run(raw.Pinned, tables=[table(it=lambda s: s.a)])
+    assert any("--values" in note for note in report.notes)
+
+
+def test_values_can_be_given():
+    seen = judged(lambda s: [int(value) for value in s.values], values=[7, 8])
+    assert seen.verdict is Verdict.WORKS
+    report = check.run(denizen.Integer, tables=[table(it=lambda s: s.a)], values=lambda: [7, 8])
+    assert report.values == "given"
+    assert "only 2 different values" in report.notes[0]
+    with pytest.raises(check.ElementError, match="no values"):
+        check.run(denizen.Integer, values=[])
+
+
+# ---- processes -----------------------------------------------------------------------------------
+
+
+def test_results_larger_than_a_pipe_arrive():
+    ((_, ending),) = run_tasks([Task(lambda: b"x" * 5_000_000, 20.0)], 1)
+    assert len(ending.result) == 5_000_000
+    assert ending.failure is None
+
+
+def test_tasks_run_at_the_same_time_but_no_more_than_asked():
+    tasks = [Task(lambda: time.monotonic() if time.sleep(0.3) is None else 0, 20.0)] * 4
+    started = time.monotonic()
+    assert len(list(run_tasks(tasks, 4))) == 4
+    assert time.monotonic() - started < 1.1
+    started = time.monotonic()
+    assert len(list(run_tasks(tasks, 1))) == 4
+    assert time.monotonic() - started >= 1.2
+
+
+def test_what_a_killed_operation_started_is_killed_too(tmp_path):
+    note = tmp_path / "note"
+
+    def hang():
+        child = os.fork()
+        if child == 0:
+            note.write_text(str(os.getpid()))
+            time.sleep(600)
+        os.waitpid(child, 0)
+
+    ((_, ending),) = run_tasks([Task(hang, 0.7)], 1)
+    assert ending.failure == "no end within 0.7 s"
+    for _ in range(100):
+        if not os.path.exists(f"/proc/{note.read_text()}/cmdline"):
+            break
+        if Path(f"/proc/{note.read_text()}/cmdline").read_bytes() == b"":
+            break  # a zombie: nobody collects it here
+        time.sleep(0.05)
+    else:
+        pytest.fail("the process that the operation started still runs")
+
+
+def test_a_fork_while_arrays_are_alive_is_safe():
+    kept = np.array([2**100, 1], dtype=denizen.Integer)
+    views = [kept[::-1], kept[:1]]
+    assert judged(lambda s: np.sort(s.a)).verdict is Verdict.WORKS
+    assert [int(x) for x in views[0]] == [1, 2**100]
+
+
+def test_an_exception_of_the_check_itself_is_no_verdict_of_works():
+    class Unreadable:
+        __slots__ = ()
+
+        def __reduce__(self):
+            raise KeyError("not to be pickled")
+
+    ((_, ending),) = run_tasks([Task(Unreadable, 20.0)], 1)
+    assert "KeyError" in ending.failure
+
+
+# ---- operations and expected refusals ------------------------------------------------------------
+
+
+def test_operations_have_unique_titles_and_known_needs():
+    titles = [operation.title for operation in selected()]
+    assert len(titles) == len(set(titles))
+    with pytest.raises(ValueError, match="no capabilities"):
+        check.Table("x").add("y", lambda s: s.a, needs={"wings"})
+    made = table(one=lambda s: s.a)
+    with pytest.raises(ValueError, match="already"):
+        made.add("one", lambda s: s.a)
+
+
+def test_operations_are_chosen_by_pattern_and_section():
+    made = [check.Table("sorting"), check.Table("selection")]
+    made[0].add("argsort", lambda s: s.a)
+    made[0].add("sort", lambda s: s.a)
+    made[1].add("take", lambda s: s.a)
+    titles = lambda **chosen: [o.title for o in selected(tables=made, **chosen)]  # noqa: E731
+    assert titles(only="argsort") == ["sorting: argsort"]
+    assert titles(only="*: ?ake") == ["selection: take"]
+    assert titles(section="sort") == ["sorting: argsort", "sorting: sort"]
+    assert titles(only="SORT", section="sel*") == []
+
+
+@pytest.mark.parametrize(
+    ("version", "clauses", "inside"),
+    [
+        ("2.4.6", "<2.5", True),
+        ("2.5.0", "<2.5", False),
+        ("2.5", "<2.5.2", True),
+        ("2.5.0.dev0+git", ">=2.5", True),
+        ("2.10.1", ">=2.4, <2.11", True),
+        ("2.4.6", "", True),
+        ("2.4.6", "==2.4.6", True),
+        ("2.4.6", "!=2.4.6", False),
+    ],
+)
+def test_version_ranges(version, clauses, inside):
+    assert in_range(version, clauses) is inside
+
+
+def test_bundled_expectations_speak_of_operations_that_exist():
+    titles = [operation.title for operation in selected()]
+    for entry in read_expected(BUNDLED):
+        assert any(entry.covers(title, entry.type, "2.4") for title in titles) or any(
+            entry.covers(title, entry.type, "2.5.5") for title in titles
+        ), f"{entry.operation} names no operation"
+
+
+EXPECTED = """
+[[refusal]]
+operation = "made up: it"
+reason = "it is not done here"
+numpy = ">=2"
+"""
+
+
+def test_expected_refusals_are_read_and_checked(tmp_path):
+    path = tmp_path / "expected.toml"
+    path.write_text(EXPECTED)
+    refuse = lambda s: _raise(TypeError("not done"))  # noqa: E731
+    result = judged(lambda s: s.a if s.is_oracle else refuse(s), expected=[path])
+    assert (result.verdict, result.reason) == (Verdict.REFUSED, "it is not done here")
+    made = check.Table("made up")
+    made.add("it", lambda s: s.a)
+    report = check.run(denizen.Integer, tables=[made], expected=[path])
+    assert [entry.reason for entry in report.stale] == ["it is not done here"]
+    assert "works now" in report.table()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[refusal]]\noperation = 'x'", "refusal 1: reason is missing"),
+        ("[[refusal]]\noperation = 'x'\nreason = 'y'\nwhy = 'z'", "unknown ['why']"),
+        ("[[refusal]]\noperation = 'x'\nreason = 'y'\nnumpy = '2.5'", "no clause"),
+        ("[[refused]]\noperation = 'x'", "entries are [[refusal]]"),
+        ("[[refusal", "expected.toml"),
+    ],
+)
+def test_a_wrong_file_of_expectations_is_an_error_that_says_where(tmp_path, text, message):
+    path = tmp_path / "expected.toml"
+    path.write_text(text)
+    with pytest.raises(check.ExpectedError, match=re.escape(message)):
+        read_expected(path)
+
+
+# ---- reports -------------------------------------------------------------------------------------
+
+
+def _schema(value):
+    """The shape of JSON: keys and types."""
+    if isinstance(value, dict):
+        return {key: _schema(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_schema(value[0])] if value else []
+    return type(value).__name__
+
+
+def test_the_json_has_the_documented_format(faults):
+    data = json.loads(faults.to_json())
+    assert data["format"] == 1
+    assert list(data) == [
+        "format", "type", "denizen", "numpy", "python", "values", "compared_by", "notes", "results",
+        "stale", "seconds", "counts", "summary",
+    ]  # fmt: skip
+    by_name = {result["operation"]: result for result in data["results"]}
+    assert _schema(by_name["negative"]) == {
+        "section": "str", "operation": "str", "verdict": "str", "detail": "str",
+        "reason": "NoneType", "leaked": {}, "errors": "str", "seconds": "float",
+    }  # fmt: skip
+    assert by_name["absolute"]["leaked"] == {"broken.Broken": 10}
+    assert {name: result["verdict"] for name, result in by_name.items()} == {
+        **FAULTS, "take": "works"
+    }  # fmt: skip
+    assert data["counts"] == {
+        "works": 1, "refused": 1, "unchecked": 0, "wrong": 3, "leaks": 1, "crashes": 2,
+        "refused, not expected": 1,
+    }  # fmt: skip
+    documented = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
+    for key in [*data, *by_name["negative"]]:
+        assert f"`{key}`" in documented, f"docs/check.md does not describe {key}"
+
+
+def test_the_table_lists_what_does_not_work_with_reasons(faults):
+    text = faults.table()
+    for name in FAULTS:
+        assert f"  made up: {name}\n" in text
+    assert "made up: take" not in text
+    assert "made up: take" in faults.table(verbose=True)
+    assert text.endswith(faults.summary())
+
+
+def test_the_page_has_a_cell_an_operation_and_loads_nothing(faults):
+    from denizen.check.page import page
+
+    text = page(faults)
+    assert text.count('<button class="cell') == len(faults.results)
+    assert text.count("<template id=") == len(faults.results)
+    assert "http" not in text
+    assert not re.search(r"<(link|script src|img)", text)
+    # A letter tells verdicts apart for whoever does not see the colours.
+    assert 'aria-label="made up: invert: crashes" aria-expanded="false">X<' in text
+    assert 'aria-label="made up: negative: wrong" aria-expanded="false">W<' in text
+    assert "no end within 2 s" in text
+
+
+def test_pages_show_text_as_text():
+    from denizen.check.page import page
+
+    result = judged(lambda s: s.is_oracle or _raise(SystemError("<script>alert(1)</script>")))
+    report = check.Report("m.<b>T", "1", "2", "3", "v", "c", ("<i>",), (result,), (), 0.0)
+    text = page(report)
+    assert "<script>alert" not in text
+    assert "<b>T" not in text
+    assert "<i>" not in text
+
+
+# ---- the command ---------------------------------------------------------------------------------
+
+
+def command(*arguments, cwd=None, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "denizen", "check", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        **options,
+    )
+
+
+def test_the_command_exits_with_1_where_something_fails(broken_folder, tmp_path):
+    found = command(
+        "broken:Broken",
+        "--only", "ufuncs: negative",
+        "--json", str(tmp_path / "report.json"),
+        "--html", str(tmp_path / "report.html"),
+        cwd=broken_folder,
+    )  # fmt: skip
+    assert found.returncode == 1, found
+    assert "1 wrong" in found.stdout
+    assert json.loads((tmp_path / "report.json").read_text())["type"] == "broken.Broken"
+    assert "<!doctype html>" in (tmp_path / "report.html").read_text()
+
+
+def test_the_command_exits_with_0_where_nothing_fails():
+    found = command("denizen:Integer", "--only", "assignment: *", "--jobs", "2")
+    assert found.returncode == 0, found
+    assert re.search(r"0 wrong, 0 leak, 0 crash$", found.stdout.strip())
+    assert "operations" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["denizen:Nothing"], "denizen has no Nothing"),
+        ([], "name an element type"),
+        (["denizen:Integer", "--only", "no such operation"], "--list"),
+        (["denizen:Integer", "--values", "math:pi"], "no list of values"),
+        (["denizen:Integer", "--expected", "nowhere.toml"], "nowhere.toml"),
+    ],
+)
+def test_the_command_exits_with_2_where_it_cannot_check(arguments, message):
+    found = command(*arguments)
+    assert found.returncode == 2, found
+    assert message in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_the_command_takes_types_and_values_of_the_current_directory(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        textwrap.dedent("""
+            import denizen
+            Number = denizen.Rational
+            def values():
+                return [denizen.Rational(n, 7) for n in range(1, 30)]
+        """)
+    )
+    found = command("mine:Number", "--values", "mine:values", "--only", "joining*", cwd=tmp_path)
+    assert found.returncode == 0, found
+    assert "values: given" in found.stdout
+
+
+def test_the_command_lists_operations():
+    found = command("--list", "--section", "joining")
+    titles = found.stdout.splitlines()
+    assert found.returncode == 0
+    assert titles
+    assert all(title.startswith("joining: ") for title in titles)
+    assert (
+        len(command("--list").stdout.splitlines()) == sum(len(table) for table in tables()) >= 250
+    )
