@@ -445,13 +445,25 @@ def test_expected_refusals_are_read_and_checked(tmp_path):
     assert "works now" in report.table()
 
 
+def test_a_leak_of_numpys_own_is_shown_and_does_not_fail(tmp_path):
+    path = tmp_path / "expected.toml"
+    path.write_text(EXPECTED.replace("refusal", "leak"))
+    made = check.Table("made up")
+    made.add("it", lambda s: s.is_oracle or KEPT.append(s.a) or True)
+    report = check.run(denizen.Integer, tables=[made], expected=[path])
+    assert only(report).verdict is Verdict.LEAKS
+    assert report.status(strict=True) == 0
+    assert report.summary().endswith("0 wrong, 0 leak, 0 crash, 1 of NumPy's own leaks")
+    assert "Leaks of NumPy's own:" in report.table()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("[[refusal]]\noperation = 'x'", "refusal 1: reason is missing"),
         ("[[refusal]]\noperation = 'x'\nreason = 'y'\nwhy = 'z'", "unknown ['why']"),
         ("[[refusal]]\noperation = 'x'\nreason = 'y'\nnumpy = '2.5'", "no clause"),
-        ("[[refused]]\noperation = 'x'", "entries are [[refusal]]"),
+        ("[[refused]]\noperation = 'x'", "entries are [[refusal]], [[leak]]"),
         ("[[refusal", "expected.toml"),
     ],
 )

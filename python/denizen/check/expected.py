@@ -1,4 +1,4 @@
-"""Refusals that are as they should be, from a data file with a reason for each."""
+"""Refusals that are as they should be, and leaks of NumPy's own, from a file with reasons."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BUNDLED", "ExpectedError", "Refusal", "read_expected"]
+__all__ = ["BUNDLED", "Expected", "ExpectedError", "read_expected"]
 
 #: The file in this package.
 BUNDLED = Path(__file__).parent / "expected.toml"
 
 _CLAUSE = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\d+(?:\.\d+)*)\s*")
 _KEYS = {"operation", "reason", "type", "numpy"}
+#: Sections of the file, and the verdict that each expects.
+_SECTIONS = {"refusal": "refused", "leak": "leaks"}
 
 
 class ExpectedError(Exception):
@@ -25,9 +27,11 @@ class ExpectedError(Exception):
 
 
 @dataclass(frozen=True)
-class Refusal:
-    """One entry: which operations are refused, of which types and NumPy versions, and why."""
+class Expected:
+    """One entry: what comes of which operations, of which types and NumPy versions, and why."""
 
+    #: "refused", or "leaks" for objects that NumPy itself loses, of any dtype.
+    verdict: str
     #: Pattern of `Operation.title`, as `fnmatch` takes it.
     operation: str
     reason: str
@@ -75,21 +79,24 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in matched[0].split(".")) if matched else (0,)
 
 
-def read_expected(path: Path) -> list[Refusal]:
+def read_expected(path: Path) -> list[Expected]:
     """The entries of a file. Raises `ExpectedError` that names the file and the entry."""
     try:
         with open(path, "rb") as file:
-            data = tomllib.load(file)
+            data: dict[str, list[dict[str, Any]]] = tomllib.load(file)
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise ExpectedError(f"{path}: {error}") from error
-    unknown = set(data) - {"refusal"}
+    unknown = set(data) - set(_SECTIONS)
     if unknown:
-        raise ExpectedError(f"{path}: unknown {sorted(unknown)}; entries are [[refusal]]")
-    entries: list[Any] = data.get("refusal", [])
-    return [_refusal(entry, f"{path}: refusal {place + 1}") for place, entry in enumerate(entries)]
+        raise ExpectedError(f"{path}: unknown {sorted(unknown)}; entries are [[refusal]], [[leak]]")
+    return [
+        _expected(entry, verdict, f"{path}: {section} {place}")
+        for section, verdict in _SECTIONS.items()
+        for place, entry in enumerate(data.get(section, []), 1)
+    ]
 
 
-def _refusal(entry: dict[str, Any], where: str) -> Refusal:
+def _expected(entry: dict[str, Any], verdict: str, where: str) -> Expected:
     unknown = set(entry) - _KEYS
     if unknown:
         raise ExpectedError(f"{where}: unknown {sorted(unknown)}; there are {sorted(_KEYS)}")
@@ -98,9 +105,9 @@ def _refusal(entry: dict[str, Any], where: str) -> Refusal:
             raise ExpectedError(f"{where}: {key} is missing")
     if not all(isinstance(value, str) for value in entry.values()):
         raise ExpectedError(f"{where}: all values are texts")
-    refusal = Refusal(**entry)
+    expected = Expected(verdict, **entry)
     try:
-        in_range("0", refusal.numpy)
+        in_range("0", expected.numpy)
     except ValueError as error:
         raise ExpectedError(f"{where}: {error}") from error
-    return refusal
+    return expected

@@ -59,7 +59,7 @@ _REFUSALS = (TypeError, ValueError, NotImplementedError)
 _INCAPABLE = (TypeError, AttributeError, NotImplementedError)
 #: A message of at least two words, one of them of three letters.
 _SAYS_WHY = re.compile(r"(?=.*[^\W\d_]{3})\S+\s+\S+", re.DOTALL)
-_NO_LOOP = re.compile(r"ufunc '(\w+)' did not contain a loop")
+_NO_LOOP = re.compile(r"ufunc '(\w+)' (?:did not contain a|has no) loop")
 
 
 def judge(operation: Operation, element: Element, folder: Path) -> Finding:
@@ -191,6 +191,8 @@ def _judge_values(
     # An oracle of its own makes results in its own way.
     if problem is None and operation.oracle is None:
         problem = shared(found, subject, wanted, oracle)
+    if problem is not None and "counting" in operation.needs - element.abilities:
+        return Finding(Verdict.UNCHECKED, f"numbers do not stay numbers in this type: {problem}")
     if problem is not None:
         return Finding(Verdict.WRONG, problem)
     if not comparison.compared:

@@ -16,6 +16,7 @@ _KINDS: dict[str, tuple[str, str]] = {
     "works": ("", "works: equal to the same operation on Python objects"),
     "refused": ("R", "refused, as expected: the message says why"),
     "unexpected": ("?", "refused, though nobody expects it"),
+    "numpy": ("N", "leaks, which is NumPy's own fault, of any dtype"),
     "unchecked": ("u", "unchecked: nothing to compare the result with"),
     "wrong": ("W", "wrong: another result, or another exception, than objects give"),
     "leaks": ("L", "leaks: objects outlive everything that held them"),
@@ -32,7 +33,9 @@ def page(report: Report) -> str:
 
 
 def _kind(result: Result) -> str:
-    return "unexpected" if result.unexpected else str(result.verdict)
+    if result.unexpected:
+        return "unexpected"
+    return "numpy" if result.verdict is Verdict.LEAKS and not result.fails else str(result.verdict)
 
 
 def _parts(report: Report) -> Iterator[str]:
@@ -81,7 +84,7 @@ def _tiles(report: Report) -> Iterator[str]:
         ("refused, expected", refused - unexpected),
         ("refused, not expected", unexpected),
         ("wrong", report.count(Verdict.WRONG)),
-        ("leak", report.count(Verdict.LEAKS)),
+        ("leak", sum(result.verdict is Verdict.LEAKS for result in report.failures)),
         ("crash", report.count(Verdict.CRASHES)),
     ]
     if unchecked := report.count(Verdict.UNCHECKED):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .element import Element, ElementError, as_values, find_dtype, probe
-from .expected import BUNDLED, Refusal, read_expected
+from .expected import BUNDLED, Expected, read_expected
 from .judge import Finding, Verdict, judge
 from .operation import Operation, Table
 from .operations import tables as bundled_tables
@@ -79,7 +79,7 @@ def run(
     Raises `ElementError` where the type cannot be checked, `ExpectedError` for an unusable file.
     """
     started = time.monotonic()
-    refusals = [entry for path in (BUNDLED, *map(Path, expected)) for entry in read_expected(path)]
+    entries = [entry for path in (BUNDLED, *map(Path, expected)) for entry in read_expected(path)]
     operations = selected(only, section, tables)
     given = None if values is None else as_values(values, "values")
     checked = _probed(find_dtype(element), given, timeout)
@@ -94,7 +94,7 @@ def run(
             for operation in operations
         ]
         for place, ending in run_tasks(work, max(1, limit)):
-            result = _result(operations[place], ending, checked, refusals)
+            result = _result(operations[place], ending, checked, entries)
             results[place] = result
             if progress is not None:
                 progress(len(results), len(operations), result)
@@ -110,7 +110,7 @@ def run(
         compared_by=checked.probe.compared_by,
         notes=tuple(checked.notes()),
         results=ordered,
-        stale=tuple(_stale(ordered, checked, refusals)),
+        stale=tuple(_stale(ordered, checked, entries)),
         seconds=round(time.monotonic() - started, 3),
     )
 
@@ -135,7 +135,7 @@ def _probed(dtype: np.dtype[Any], given: Callable[[], list[Any]] | None, seconds
 
 
 def _result(
-    operation: Operation, ending: Ending, element: Element, refusals: list[Refusal]
+    operation: Operation, ending: Ending, element: Element, entries: list[Expected]
 ) -> Result:
     section, name = operation.section, operation.name
     seconds = round(ending.seconds, 4)
@@ -146,9 +146,13 @@ def _result(
         return Result(section, name, Verdict.CRASHES, detail, errors=errors, seconds=seconds)
     finding: Finding = ending.result
     reason = finding.excuse
-    if finding.verdict is Verdict.REFUSED and reason is None:
+    if reason is None:
         reason = next(
-            (entry.reason for entry in refusals if entry.covers(operation.title, element.name)),
+            (
+                entry.reason
+                for entry in entries
+                if entry.verdict == finding.verdict and entry.covers(operation.title, element.name)
+            ),
             None,
         )
     return Result(
@@ -173,10 +177,10 @@ def _own_frames(errors: str) -> str:
 
 
 def _stale(
-    results: tuple[Result, ...], element: Element, refusals: list[Refusal]
+    results: tuple[Result, ...], element: Element, entries: list[Expected]
 ) -> Iterable[Stale]:
-    """Expected refusals of which nothing is left among the operations that ran."""
-    for entry in refusals:
+    """Entries of which nothing is left among the operations that ran."""
+    for entry in entries:
         covered = [result for result in results if entry.covers(result.title, element.name)]
         if covered and all(result.verdict is Verdict.WORKS for result in covered):
             yield Stale(", ".join(result.title for result in covered), entry.reason)
