@@ -294,8 +294,8 @@ def test_values_are_found_for_numbers_and_include_large_ones(integer):
     assert len(set(values[:10])) == 10
     assert any(abs(value) > 2**64 for value in values[:10])
     assert integer.abilities == {
-        "arithmetic", "codec", "copy", "default", "division", "equality", "numbers", "ordering",
-        "text",
+        "arithmetic", "codec", "copy", "counting", "default", "division", "equality", "numbers",
+        "ordering", "text",
     }  # fmt: skip
 
 
@@ -453,7 +453,7 @@ def test_a_leak_of_numpys_own_is_shown_and_does_not_fail(tmp_path):
     report = check.run(denizen.Integer, tables=[made], expected=[path])
     assert only(report).verdict is Verdict.LEAKS
     assert report.status(strict=True) == 0
-    assert report.summary().endswith("0 wrong, 0 leak, 0 crash, 1 of NumPy's own leaks")
+    assert report.summary().endswith("0 wrong, 0 leak, 0 crash, 1 leak of NumPy's own")
     assert "Leaks of NumPy's own:" in report.table()
 
 

@@ -136,7 +136,7 @@ def _compared(operation: Operation, element: Element, folder: Path, lost: list[s
     # Destructors of the type may raise whenever objects end: then they do so here as well.
     lost_here = list(lost)
     finding = _judge_result(found, subject, operation, element, folder)
-    if finding.verdict is Verdict.WRONG and "counting" in operation.needs - element.abilities:
+    if finding.verdict is Verdict.WRONG and _counts_otherwise(operation, element):
         # What a text makes of 2 + 3 is its own affair.
         finding = Finding(
             Verdict.UNCHECKED,
@@ -191,14 +191,17 @@ def _judge_values(
     # An oracle of its own makes results in its own way.
     if problem is None and operation.oracle is None:
         problem = shared(found, subject, wanted, oracle)
-    if problem is not None and "counting" in operation.needs - element.abilities:
-        return Finding(Verdict.UNCHECKED, f"numbers do not stay numbers in this type: {problem}")
     if problem is not None:
         return Finding(Verdict.WRONG, problem)
     if not comparison.compared:
         return Finding(Verdict.UNCHECKED, "the result has nothing to compare")
     how = "objects" if oracle.scalars == "scalars" else "loops over one element"
     return Finding(Verdict.WORKS, f"equal to {how} in {comparison.compared} comparisons")
+
+
+def _counts_otherwise(operation: Operation, element: Element) -> bool:
+    """Whether an operation counts in a type that takes numbers for something else."""
+    return "counting" in operation.needs - element.abilities and "numbers" in element.abilities
 
 
 def _judge_alone(found: Any, element: Element, why: str) -> Finding:

@@ -117,7 +117,7 @@ class Report:
             *(f"{self._failed(verdict)} {word}" for verdict, word in _COUNTED.items()),
         ]
         if known := self.count(Verdict.LEAKS) - self._failed(Verdict.LEAKS):
-            parts.append(f"{known} of NumPy's own leaks")
+            parts.append(f"{known} leak of NumPy's own")
         if unchecked := self.count(Verdict.UNCHECKED):
             parts.append(f"{unchecked} unchecked")
         return (
