@@ -61,6 +61,12 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         }
         return Ok(());
     }
+    if register::all().iter().any(|dtype| dtype.element().name().starts_with("denizen.")) {
+        return Err(PyImportError::new_err(
+            "an earlier import of denizen failed half-way, after it had registered its types, which \
+             stay for the rest of the process; see the error of that import, and start a new process",
+        ));
+    }
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     memory::reserve::quiet_panics();
     dtype::guards::install(py, numpy_abi::import(py)?)?;
