@@ -282,9 +282,34 @@ unsafe extern "C" fn set_flat(
         if flat.is_null() {
             return -1;
         }
-        let status = ffi::PyObject_SetItem(flat, ffi::Py_Ellipsis(), value);
+        let value = in_order_of(array.cast(), value);
+        let status = if value.is_null() {
+            -1
+        } else {
+            ffi::PyObject_SetItem(flat, ffi::Py_Ellipsis(), value)
+        };
+        ffi::Py_XDECREF(value);
         ffi::Py_DECREF(flat);
         status
+    }
+}
+
+/// The value of a flat assignment, as a new reference: for an array in Fortran order NumPy wants it
+/// in that order too, which copies a view such as `a[::-1]`, so that `a.flat = a[::-1]` is right.
+/// NULL where that fails, with the exception.
+///
+/// # Safety
+/// An array and an object; GIL held.
+unsafe fn in_order_of(array: *mut PyArrayObject, value: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the caller's promise; what is seen to be an array is read as one.
+    unsafe {
+        let is_array = crate::numpy_abi::get()
+            .is_some_and(|numpy| ffi::PyObject_TypeCheck(value, numpy.array_type()) != 0);
+        let is_fortran = |array: *mut PyArrayObject| (*array).flags & NPY_ARRAY_F_CONTIGUOUS != 0;
+        if !is_array || !is_fortran(array) || is_fortran(value.cast()) {
+            return ffi::Py_NewRef(value);
+        }
+        ffi::PyObject_CallMethod(value, c"copy".as_ptr(), c"s".as_ptr(), c"F".as_ptr())
     }
 }
 

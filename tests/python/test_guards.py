@@ -39,6 +39,15 @@ def test_flat_assignment_copies_and_repeats(element):
     assert [str(x) for x in a.T[::2].ravel()] == ["1", "2"] * 3
 
 
+def test_flat_assignment_of_an_overlapping_view_copies_it_where_numpy_does():
+    for reverse in (False, True):
+        a = np.array(["1", "2", "3", "4"], dtype=Number)
+        model = a.astype(object)
+        for x in (a, model):
+            x.flat = x[::-1] if reverse else x[1:]
+        assert [str(x) for x in a] == [str(x) for x in model]
+
+
 def test_flat_assignment_of_nothing_and_to_nothing_changes_nothing():
     a = np.array([1, 2], dtype=Number)
     a.flat = np.array([], dtype=Number)
