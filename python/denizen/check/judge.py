@@ -13,10 +13,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from .. import _runtime
 from .element import Element
+from .excuses import excuse_of
 from .operation import Operation, Run
 from .oracle import Comparison, known_values, shared
 from .subject import Scalars, Subject
@@ -59,7 +58,6 @@ _REFUSALS = (TypeError, ValueError, NotImplementedError)
 _INCAPABLE = (TypeError, AttributeError, NotImplementedError)
 #: A message of at least two words, one of them of three letters.
 _SAYS_WHY = re.compile(r"(?=.*[^\W\d_]{3})\S+\s+\S+", re.DOTALL)
-_NO_LOOP = re.compile(r"ufunc '(\w+)' (?:did not contain a|has no) loop")
 
 
 def judge(operation: Operation, element: Element, folder: Path) -> Finding:
@@ -233,7 +231,7 @@ def _judge_error(
     words = _in_words(error)
     same, other = _oracle_error(error, operation, element, folder)
     if isinstance(error, _REFUSALS):
-        excuse = _excuse(error, operation, element)
+        excuse = excuse_of(error, operation, element)
         if excuse is None and same:
             excuse = "arrays of Python objects refuse it too"
         return _refusal(error, words, excuse, element)
@@ -263,37 +261,6 @@ def _refusal(error: BaseException, words: str, excuse: str | None, element: Elem
     if not _SAYS_WHY.search(message) or message.strip() in texts:
         return Finding(Verdict.WRONG, f"refused without saying why: {words}")
     return Finding(Verdict.REFUSED, words, excuse)
-
-
-def _excuse(error: BaseException, operation: Operation, element: Element) -> str | None:
-    """Why the type must refuse, if it must."""
-    missing = sorted(operation.needs - element.abilities)
-    if missing:
-        return f"{element.name} has no {' and no '.join(missing)}"
-    if isinstance(error, _runtime.VacantError) and "default" not in element.abilities:
-        return f"{element.name} has no default"
-    if "copy" not in element.abilities and "not copyable" in str(error):
-        return f"{element.name} has no copy"
-    return _no_loop(error, element)
-
-
-def _no_loop(error: BaseException, element: Element) -> str | None:
-    """Nothing is expected of an extension's type that was registered without a ufunc."""
-    matched = _NO_LOOP.search(str(error))
-    if matched is None or element.name.startswith("denizen."):
-        return None
-    ufunc = getattr(np, matched[1], None)
-    if not isinstance(ufunc, np.ufunc) or ufunc.signature is not None:
-        return None
-    single = np.empty(1, dtype=element.dtype)
-    single[0] = element.values()[0]
-    try:
-        ufunc(*[single] * ufunc.nin)
-    except TypeError:
-        return f"{element.name} has no {matched[1]}"
-    except Exception:
-        return None
-    return None
 
 
 # ---- words
