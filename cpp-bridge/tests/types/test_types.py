@@ -17,6 +17,7 @@ import pytest
 from cpp_kinds import (
     ADOPTABLE,
     ALIGNED,
+    ALL,
     DEFAULTS,
     FREE,
     INTEGERS,
@@ -427,3 +428,25 @@ def test_the_books_of_objects_made_by_many_threads_are_exact(name):
     _, change = counted(name, work)
     assert change["constructed"] == change["destroyed"] > 0
     assert change["live"] == change["own live"] == change["own misused"] == 0
+
+
+# ---- dtypes --------------------------------------------------------------------------------------
+
+
+# T46: numpy#22900
+@pytest.mark.parametrize("name", ALL)
+def test_dtypes_say_what_they_are_and_take_no_raw_bytes(name):
+    dtype = np.dtype(element(name))
+    full = f"cpp_types.{name}"
+    assert dtype.name == dtype.str == str(dtype) == repr(dtype) == full
+    assert (dtype.kind, dtype.char, dtype.byteorder) == ("E", "O", "|")
+    assert np.issubdtype(dtype, element(name)) and not np.issubdtype(dtype, np.generic)
+    assert dtype == element(name) and pickle.loads(pickle.dumps(dtype)) is dtype
+    for letter in "?bBhHiIlLqQefdgFDGSUVO":
+        levels = [np.can_cast(dtype, letter, level) for level in ("safe", "same_kind", "unsafe")]
+        assert levels == sorted(levels)
+    cells = np.empty(2, dtype)
+    for source in (np.void(b"x"), np.zeros(2, "V8"), np.zeros(2, [("x", "i8")])):
+        with pytest.raises(TypeError, match=f"raw bytes are no {full}"):
+            cells[:] = source
+    assert denizen.inspect(cells).live == 0
