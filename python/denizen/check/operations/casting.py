@@ -162,7 +162,7 @@ add(
     "of a half-built array to numbers",
     lambda s: s.zeros(10).astype(np.int64),
     lambda s: np.zeros(10, np.int64),
-    needs={"numbers", "default"},
+    needs={"counting", "default"},
 )
 add(
     "of more than one buffer",

@@ -173,7 +173,7 @@ add(
 add(
     "astype of a field to numbers",
     lambda s: _field_to_numbers(s),
-    lambda s: np.arange(1.0, 4),
+    lambda s: np.arange(1, 4),
     needs={"numbers"},
 )
 add(
@@ -276,7 +276,7 @@ def _subarray(s: Subject) -> Any:
 
 def _field_to_numbers(s: Subject) -> Any:
     x = packed(s, numbers(s, [1, 2, 3]))
-    return x.astype([("tag", "u1"), ("x", "f8"), ("name", "S3")])["x"]
+    return x.astype([("tag", "u1"), ("x", "i8"), ("name", "S3")])["x"]
 
 
 def _forbidden(work: Any) -> str:

@@ -50,7 +50,12 @@ add(
 )
 for ufunc in (np.negative, np.positive, np.absolute, np.sign, np.square):
     add(ufunc.__name__, lambda s, f=ufunc: f(numbers(s)), needs=NUMERIC)
-add("fabs", lambda s: np.fabs(numbers(s)), lambda s: np.absolute(numbers(s)), needs=NUMERIC)
+add(
+    "fabs",
+    lambda s: _float32(np.fabs(numbers(s))),
+    lambda s: _float32(np.fabs(NUMBERS)),
+    needs=NUMERIC,
+)
 add("conjugate", lambda s: np.conjugate(numbers(s)), lambda s: numbers(s), needs=NUMERIC)
 add(
     "reciprocal",
