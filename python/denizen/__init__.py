@@ -19,7 +19,7 @@ Exact linear algebra: `denizen.linalg`. Command line: `denizen demo`, `denizen i
 from importlib.metadata import version as _version
 from pathlib import Path as _Path
 
-from . import linalg
+from . import _guards, linalg
 from ._audit import LeakError, audit
 from ._inspect import Inspection, inspect
 from ._plain import to_python
@@ -61,6 +61,7 @@ __all__ = [
 ]
 
 __version__ = _version("denizen")
+_guards.install()
 
 
 def get_include() -> str:

@@ -296,6 +296,11 @@ pub type LoopFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// One loop of one ufunc.
+///
+/// Without a function, and with operands that are all numbers of NumPy: NumPy's own loop for
+/// these numbers, to which operands of the type are cast (within the kind, so the type needs such a
+/// cast). Wider floats and complex numbers beside them, or as the type that a caller fixes, take
+/// NumPy's loop for those.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Loop {
@@ -309,8 +314,8 @@ pub struct Loop {
     pub input_count: u32,
     /// How many outputs.
     pub output_count: u32,
-    /// The function.
-    pub function: LoopFn,
+    /// The function, or NULL.
+    pub function: Option<LoopFn>,
     /// Handed to it.
     pub context: *mut c_void,
     /// Reserved, 0.

@@ -611,7 +611,7 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         ufunc: &str,
         operands: &[abi::Operand],
         input_count: usize,
-        function: LoopFn,
+        function: impl Into<Option<LoopFn>>,
         context: *mut c_void,
     ) {
         let ufunc = self.c_string(ufunc);
@@ -629,7 +629,7 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
             ufunc,
             operands: operands.to_vec(),
             input_count,
-            function,
+            function: function.into(),
             context,
             needs_clone: false,
         });

@@ -26,7 +26,8 @@ pub(super) struct Entry {
     pub(super) ufunc: CString,
     pub(super) operands: Vec<Operand>,
     pub(super) input_count: usize,
-    pub(super) function: LoopFn,
+    /// NumPy's own loop where there is none.
+    pub(super) function: Option<LoopFn>,
     pub(super) context: *mut c_void,
     /// Left out where the type cannot be cloned.
     pub(super) needs_clone: bool,

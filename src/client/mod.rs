@@ -48,6 +48,7 @@
 //! | [`zero`](ElementBuilder::zero), [`one`](ElementBuilder::one), [`identity`](ElementBuilder::identity) | | sums and products of nothing |
 //! | [`cast`](ElementBuilder::cast), [`cast_from`](ElementBuilder::cast_from), [`cast_to`](ElementBuilder::cast_to) | NumPy's numbers | `astype`, `np.array([1, 2], ..)`, and with `cast_from` also `a * 2` and `a == 1` |
 //! | [`unary`](ElementBuilder::unary), [`binary`](ElementBuilder::binary), [`predicate`](ElementBuilder::predicate), .. | closures | any ufunc, also with NumPy's numbers as operands |
+//! | [`float_functions`](ElementBuilder::float_functions) | a cast to `f64` | `sqrt`, `exp`, .. by NumPy's own loops, as `float64` |
 //! | [`thread_safe`](ElementBuilder::thread_safe) | `T: Send + Sync` | loops run without the GIL |
 //! | [`nonzero`](ElementBuilder::nonzero), [`hash`](ElementBuilder::hash), [`heap_bytes`](ElementBuilder::heap_bytes), [`codec`](ElementBuilder::codec), [`from_python`](ElementBuilder::from_python) | | truth, hash, memory figures, pickle, Python objects (with pyo3's types: `from_python_with`, `python_with`) |
 //!
@@ -102,6 +103,7 @@ mod convert;
 mod data;
 mod definition;
 mod error;
+mod float_functions;
 mod guard;
 mod handle;
 mod loops;

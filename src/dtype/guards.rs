@@ -12,6 +12,8 @@
 //! | an element with an empty text is laid out as its lines, of which it has none | `print(a)` from 2.5 on | open | [`install_empty_text`], once a type of a client's has text: laid out as one empty word |
 //! | the cast from raw bytes looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `a[0] = np.void(b"x")` | open | `void_casts` brings a cast that refuses |
 //! | `c_einsum` looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `np.einsum("i,i", a, a)` | open | `c_einsum` in its place refuses our elements |
+//! | `cumsum` looks its dtype up by `type_num`, -1 | `a.cumsum(dtype=T)` | open | [`methods`] calls `np.add.accumulate` |
+//! | `ufunc.at` casts unsafely | `np.add.at(a, 0, 0.5)` | open | [`methods`] refuses what would be rounded |
 //!
 //! Two things cannot be guarded, because NumPy asks nothing of ours on their way. A foreign buffer
 //! as an array of our elements (`np.ndarray(shape, dtype, buffer=)`, `np.memmap`) is accepted
@@ -21,7 +23,7 @@
 //! objects. The same goes for our dtype in structured dtypes and subarrays, which are right by the
 //! cells, without a header.
 
-use super::{DType, errors, linalg_guard};
+use super::{DType, errors, linalg_guard, methods};
 use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArray_Descr, PyArrayObject, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
@@ -58,6 +60,7 @@ static NUMPY_EXTEND_LINE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     install_einsum(py)?;
     linalg_guard::install(py)?;
+    methods::install(py, numpy)?;
     if numpy.version() < NumpyVersion::new(2, 5, 2) {
         install_flat_subscript(py, numpy)?;
     }

@@ -5,17 +5,20 @@
 //! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
 //! * [`traverse`]: clear and fill-zero; [`within`]: copy and move;
 //! * [`casts`]: to and from NumPy's types, of which [`numbers`] are converted in blocks and
-//!   [`text_casts`] one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet; [`ufuncs`]: loops, identities;
+//!   [`text_casts`] one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet,
+//!   [`choice`]: in which loop; [`ufuncs`]: loops, identities;
 //! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
 //! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`]: the scalar class that the
 //!   runtime makes, and its operators;
 //! * [`loan`], [`loan_math`]: scalars of types that only move, which show cells in place;
-//! * [`guards`]: against what older NumPys do wrong; [`linalg_guard`]: against silent rounding.
+//! * [`guards`], [`methods`]: against what NumPy does wrong; [`linalg_guard`]: against silent
+//!   rounding.
 
 pub mod access;
 pub mod arming;
 mod arrfuncs;
 mod casts;
+mod choice;
 pub mod class;
 pub mod convert;
 pub mod errors;
@@ -23,6 +26,7 @@ pub mod guards;
 mod linalg_guard;
 pub mod loan;
 mod loan_math;
+mod methods;
 mod numbers;
 mod promotion;
 pub mod register;

@@ -5,19 +5,22 @@
 //! all DType classes, which NumPy matches with `issubclass`). An exact loop always wins over it.
 //!
 //! NumPy picks the best of all matching tuples and gives up where two are equally good, so a
-//! tuple of two element types is registered of its own, and before the vaguer ones. Comparisons
+//! tuple of two element types is registered of its own, and before the vaguer ones; so are the
+//! tuples that have a loop, for calls that fix another output (`dtype=`). A tuple with element
+//! types in outputs only would be asked about every call, whatever the operands, as an output that
+//! is not fixed matches everything: so `np.add(floats, floats, dtype=T)` is refused by NumPy. Comparisons
 //! get promoters even where the type has no loop: without one NumPy answers `==` with `False` for
 //! all elements, whatever they are.
 
 use super::{
-    DType, casts, errors,
+    DType, casts, choice, errors,
     numbers::{self, Family, Number},
-    register::{self, LoopData, OperandType, builtin_class},
+    register::OperandType,
     ufuncs,
 };
 use crate::{
     abi::{self, CastLevel},
-    numpy_abi::{self, NumpyApi, PyArray_DTypeMeta, UFUNC_PROMOTER, flags::*},
+    numpy_abi::{self, NumpyApi, PyArray_DTypeMeta, UFUNC_PROMOTER},
 };
 use pyo3::{ffi, prelude::*, types::PyTuple};
 use std::{
@@ -73,7 +76,7 @@ pub(super) unsafe fn common_class(dtype: &'static DType, other: Class) -> Option
 }
 
 /// The class of values of Python's number types, for NumPy's stand-ins for those.
-fn concrete(numpy: &NumpyApi, class: Class) -> Class {
+pub(super) fn concrete(numpy: &NumpyApi, class: Class) -> Class {
     if class == numpy.py_long_dtype() {
         numpy.long_dtype()
     } else if class == numpy.py_float_dtype() {
@@ -96,10 +99,6 @@ fn widest(numpy: &NumpyApi, class: Class, number: &Number) -> Class {
     }
 }
 
-/// The ufuncs for which NumPy turns "no loop" into a result.
-const COMPARISONS: [&str; 6] =
-    ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"];
-
 /// Which types have promoters for which ufuncs (borrowed pointers).
 static PROMOTED: Mutex<Vec<(usize, &'static DType)>> = Mutex::new(Vec::new());
 
@@ -112,35 +111,33 @@ pub(super) fn register_promoters(
     numpy: &'static NumpyApi,
     dtype: &'static DType,
 ) -> PyResult<()> {
-    for data in &dtype.operations().loops {
-        // NumPy's own promoter makes booleans of all operands of the logical functions, which is
-        // what a reduction to bool (`any`, `all`) needs.
-        if data.input_count < 2 || data.name.to_bytes().starts_with(b"logical_") {
-            continue;
-        }
+    let operations = dtype.operations();
+    for data in &operations.loops {
         // A loop may be for other types alone: `Integer / Integer` belongs to Rational.
         for operand in &data.operands[..data.input_count] {
             if let OperandType::Element(input) = *operand {
                 let counts = (data.input_count, data.operands.len());
-                promote_ufunc(py, numpy, dtype, input, data.ufunc, counts)?;
+                promote_ufunc(py, numpy, input, data.ufunc, counts)?;
             }
         }
     }
+    for entry in &operations.delegated {
+        let counts = (entry.input_count, entry.operands.len());
+        promote_ufunc(py, numpy, dtype, entry.ufunc, counts)?;
+    }
     let module = py.import("numpy")?;
-    for name in COMPARISONS {
+    for name in choice::COMPARISONS {
         // NumPy's ufuncs live forever.
         let ufunc = module.getattr(name)?.as_ptr() as usize;
-        promote_ufunc(py, numpy, dtype, dtype, ufunc, (2, 3))?;
+        promote_ufunc(py, numpy, dtype, ufunc, (2, 3))?;
     }
     Ok(())
 }
 
-/// Registers the promoters of a type for one ufunc, once. `registering` is the type that is being
-/// registered, the same or another.
+/// Registers the promoters of a type for one ufunc, once.
 fn promote_ufunc(
     py: Python<'_>,
     numpy: &'static NumpyApi,
-    registering: &'static DType,
     dtype: &'static DType,
     ufunc: usize,
     (input_count, operand_count): (usize, usize),
@@ -161,6 +158,22 @@ fn promote_ufunc(
         tuples.extend(patterns(input_count, anything, &[dtype.class(), other.class()]));
     }
     tuples.sort_by_key(|tuple| tuple.iter().filter(|class| **class == anything).count());
+    for mut tuple in tuples {
+        // Vaguer than a loop for the same inputs, which NumPy then prefers where outputs are fixed;
+        // where they are not, it asks the promoter once and keeps the answer.
+        tuple.resize(operand_count, anything);
+        add_promoter(py, numpy, ufunc, &tuple)?;
+    }
+    Ok(())
+}
+
+/// Registers the promoter for these operand types.
+fn add_promoter(
+    py: Python<'_>,
+    numpy: &'static NumpyApi,
+    ufunc: usize,
+    tuple: &[Class],
+) -> PyResult<()> {
     // SAFETY: a static function; NumPy never calls a capsule's destructor that is not there.
     let capsule = unsafe {
         let pointer = promote as numpy_abi::callbacks::Promoter as *mut std::ffi::c_void;
@@ -169,28 +182,16 @@ fn promote_ufunc(
             ffi::PyCapsule_New(pointer, UFUNC_PROMOTER.as_ptr(), None),
         )?
     };
-    for tuple in tuples {
-        let registered = register::all().into_iter().chain([registering]);
-        // It needs no promoter, which would only make NumPy's choice ambiguous.
-        if loop_with(registered, ufunc, &tuple).is_some() {
-            continue;
-        }
-        let mut items: Vec<Bound<'_, PyAny>> = tuple
-            .iter()
-            // SAFETY: DType classes are immortal Python types.
-            .map(|class| unsafe { Bound::from_borrowed_ptr(py, class.cast()) })
-            .collect();
-        items.resize(operand_count, py.None().into_bound(py));
-        let key = PyTuple::new(py, items)?;
-        // SAFETY: a ufunc, a tuple of DType classes and `None`, a promoter's capsule.
-        let status = unsafe {
-            numpy.add_promoter(ufunc as *mut ffi::PyObject, key.as_ptr(), capsule.as_ptr())
-        };
-        if status < 0 {
-            return Err(PyErr::fetch(py));
-        }
-    }
-    Ok(())
+    let items: Vec<Bound<'_, PyAny>> = tuple
+        .iter()
+        // SAFETY: DType classes are immortal Python types.
+        .map(|class| unsafe { Bound::from_borrowed_ptr(py, class.cast::<ffi::PyObject>()) })
+        .collect();
+    let key = PyTuple::new(py, items)?;
+    // SAFETY: a ufunc, a tuple of DType classes, a promoter's capsule.
+    let status =
+        unsafe { numpy.add_promoter(ufunc as *mut ffi::PyObject, key.as_ptr(), capsule.as_ptr()) };
+    if status < 0 { Err(PyErr::fetch(py)) } else { Ok(()) }
 }
 
 /// All tuples of `count` classes in which each of `types` comes at least once, and `anything` in
@@ -210,30 +211,6 @@ fn patterns(count: usize, anything: Class, types: &[Class]) -> Vec<Vec<Class>> {
     tuples
 }
 
-/// The loop of one of the types that has exactly these inputs (NULL is none).
-fn loop_with(
-    dtypes: impl IntoIterator<Item = &'static DType>,
-    ufunc: usize,
-    inputs: &[Class],
-) -> Option<&'static LoopData> {
-    dtypes.into_iter().flat_map(|dtype| &dtype.operations().loops).copied().find(|data| {
-        data.ufunc == ufunc
-            && data.input_count == inputs.len()
-            && data.operands.iter().zip(inputs).all(|(operand, &class)| is(operand, class))
-    })
-}
-
-/// Whether an operand is of that type.
-fn is(operand: &OperandType, class: Class) -> bool {
-    match operand {
-        OperandType::Element(dtype) => dtype.class() == class,
-        OperandType::Numpy(number) => {
-            // SAFETY: a DType class or NULL.
-            unsafe { class.as_ref() }.is_some_and(|class| class.type_num == *number)
-        }
-    }
-}
-
 /// NumPy asks which loop to take instead of `op_dtypes`.
 unsafe extern "C" fn promote(
     ufunc: *mut ffi::PyObject,
@@ -251,19 +228,15 @@ unsafe extern "C" fn promote(
         let inputs: Vec<Class> = (0..input_count)
             .map(|index| if given[index].is_null() { given[input_count - 1] } else { given[index] })
             .collect();
-        let Some(chosen) = choose(ufunc, &inputs, fixed) else {
+        let Some(chosen) = choice::choose(ufunc, &inputs, fixed) else {
             refuse(ufunc, &inputs);
             return -1;
         };
-        // NumPy has two loops for objects in comparisons and logical functions.
-        let output = output_of_objects(ufunc, &chosen);
         for index in 0..operand_count {
             let class = if !fixed[index].is_null() {
                 fixed[index]
-            } else if index < input_count {
+            } else if index < input_count || given[index].is_null() {
                 chosen[index]
-            } else if given[index].is_null() {
-                output
             } else {
                 given[index]
             };
@@ -272,187 +245,6 @@ unsafe extern "C" fn promote(
         }
     }
     0
-}
-
-/// The output type of a ufunc over objects: NumPy has loops for truth and for objects; NULL for
-/// inputs that are no objects, where the loop says it.
-///
-/// # Safety
-/// A ufunc; GIL held.
-unsafe fn output_of_objects(ufunc: *mut ffi::PyObject, inputs: &[Class]) -> Class {
-    let Some(numpy) = numpy_abi::get() else { return ptr::null_mut() };
-    if inputs.iter().any(|&class| class != numpy.object_dtype()) {
-        ptr::null_mut()
-    // SAFETY: the caller's promise.
-    } else if COMPARISONS.contains(&unsafe { name_of(ufunc) }.as_str()) {
-        numpy.bool_dtype()
-    } else {
-        numpy.object_dtype()
-    }
-}
-
-/// The name of a ufunc.
-///
-/// # Safety
-/// A ufunc; GIL held.
-unsafe fn name_of(ufunc: *mut ffi::PyObject) -> String {
-    // SAFETY: the caller's promise.
-    let ufunc = unsafe { Bound::from_borrowed_ptr(Python::assume_attached(), ufunc) };
-    ufunc.getattr("__name__").and_then(|name| name.extract()).unwrap_or_default()
-}
-
-/// The input types of the loop to take: of ours for the common type of the inputs, where that
-/// agrees with what the caller fixed (`dtype=`, `signature=`); else, as NumPy does, the output
-/// type that the caller fixed, or the common type. Before all of them a comparison takes a loop
-/// of ours that compares the inputs as they are: the common type may round.
-///
-/// # Safety
-/// `inputs` are DType classes, `fixed` too or NULL, one an operand; GIL held.
-unsafe fn choose(
-    ufunc: *mut ffi::PyObject,
-    inputs: &[Class],
-    fixed: &[Class],
-) -> Option<Vec<Class>> {
-    let numpy = numpy_abi::get()?;
-    // SAFETY: the caller's promise.
-    let compares = COMPARISONS.contains(&unsafe { name_of(ufunc) }.as_str());
-    if compares && let Some(exact) = exact_comparison(numpy, ufunc as usize, inputs, fixed) {
-        return Some(exact);
-    }
-    let mut sequence = inputs.to_vec();
-    // SAFETY: the caller's promise; failure leaves an exception. The reference is given back:
-    // classes of ours and of NumPy are immortal.
-    let common = unsafe {
-        let class = numpy.promote_dtype_sequence(inputs.len() as isize, sequence.as_mut_ptr());
-        if class.is_null() {
-            ffi::PyErr_Clear();
-        } else {
-            ffi::Py_DECREF(class.cast());
-        }
-        class
-    };
-    let homogeneous = |class: Class| vec![class; inputs.len()];
-    if let Some(data) = loop_with(register::all(), ufunc as usize, &homogeneous(common))
-        && agrees(data, fixed)
-    {
-        return Some(homogeneous(common));
-    }
-    let wanted = fixed[inputs.len()..].iter().copied().find(|class| !class.is_null());
-    // The truth of a comparison is not what it compares.
-    let wanted = wanted.filter(|&class| !(compares && class == numpy.bool_dtype()));
-    let class = wanted.unwrap_or(common);
-    // SAFETY: a DType class or NULL.
-    let foreign = !class.is_null() && unsafe { DType::try_of_class(class) }.is_none();
-    if foreign || loop_with(register::all(), ufunc as usize, &homogeneous(class)).is_some() {
-        return Some(homogeneous(class));
-    }
-    // SAFETY: the caller's promise.
-    unsafe { mixed(numpy, ufunc as usize, inputs, compares) }
-}
-
-/// The input types of a comparison of ours between an element type and floats, to which the
-/// inputs need at most a wider float. Not for integers: a Python `int` may be wider than any type
-/// of NumPy.
-fn exact_comparison(
-    numpy: &NumpyApi,
-    ufunc: usize,
-    inputs: &[Class],
-    fixed: &[Class],
-) -> Option<Vec<Class>> {
-    // SAFETY: dispatch holds the GIL.
-    let py = unsafe { Python::assume_attached() };
-    register::all().into_iter().flat_map(|dtype| &dtype.operations().loops).find_map(|data| {
-        if data.ufunc != ufunc || data.input_count != inputs.len() || !agrees(data, fixed) {
-            return None;
-        }
-        let mut floats = 0;
-        let targets: Option<Vec<Class>> = data.operands[..data.input_count]
-            .iter()
-            .zip(inputs)
-            .map(|(operand, &input)| match *operand {
-                OperandType::Element(dtype) => (dtype.class() == input).then_some(input),
-                OperandType::Numpy(target) => {
-                    let input = concrete(numpy, input);
-                    // SAFETY: a DType class or NULL.
-                    let from = numbers::number(unsafe { input.as_ref() }?.type_num)?;
-                    floats += 1;
-                    widens_float(from, numbers::number(target)?)
-                        .then(|| builtin_class(py, numpy, target).ok())?
-                }
-            })
-            .collect();
-        targets.filter(|_| floats > 0)
-    })
-}
-
-/// Whether floats of one type are floats of the other.
-fn widens_float(from: &Number, to: &Number) -> bool {
-    (from.family, to.family) == (Family::Float, Family::Float) && from.size <= to.size
-}
-
-/// Whether a loop has the types that the caller fixed.
-fn agrees(data: &LoopData, fixed: &[Class]) -> bool {
-    data.operands.iter().zip(fixed).all(|(operand, &class)| class.is_null() || is(operand, class))
-}
-
-/// A loop of ours with other operand types to which the inputs cast within their kind. What is
-/// compared is no element rounded to a number of NumPy.
-///
-/// # Safety
-/// As for [`choose`].
-unsafe fn mixed(
-    numpy: &NumpyApi,
-    ufunc: usize,
-    inputs: &[Class],
-    compares: bool,
-) -> Option<Vec<Class>> {
-    // SAFETY: registration and dispatch hold the GIL.
-    let py = unsafe { Python::assume_attached() };
-    for data in register::all().into_iter().flat_map(|dtype| &dtype.operations().loops) {
-        if data.ufunc != ufunc || data.input_count != inputs.len() {
-            continue;
-        }
-        let fitted: Option<Vec<Class>> = data.operands[..data.input_count]
-            .iter()
-            .zip(inputs)
-            .map(|(operand, &input)| {
-                // SAFETY: a DType class.
-                let is_element = unsafe { DType::try_of_class(input) }.is_some();
-                let target = match operand {
-                    OperandType::Element(dtype) => dtype.class(),
-                    OperandType::Numpy(_) if compares && is_element => return None,
-                    OperandType::Numpy(number) => builtin_class(py, numpy, *number).ok()?,
-                };
-                // SAFETY: DType classes.
-                unsafe { casts_within_kind(numpy, concrete(numpy, input), target) }
-                    .then_some(target)
-            })
-            .collect();
-        // What is the same would be no step forward.
-        if let Some(fitted) = fitted.filter(|fitted| fitted != inputs) {
-            return Some(fitted);
-        }
-    }
-    None
-}
-
-/// # Safety
-/// DType classes; GIL held.
-unsafe fn casts_within_kind(numpy: &NumpyApi, from: Class, to: Class) -> bool {
-    if from == to {
-        return true;
-    }
-    if let Some(entry) = casts::find(from, to) {
-        return entry.level <= abi::CAST_SAME_KIND;
-    }
-    // SAFETY: DType classes; the one instance of a type without parameters.
-    unsafe {
-        let built_in = |class: Class| numbers::number((*class).type_num).is_some();
-        built_in(from)
-            && built_in(to)
-            && numpy.can_cast_type_to((*from).singleton, (*to).singleton, NPY_SAME_KIND_CASTING)
-                != 0
-    }
 }
 
 /// A `TypeError` that names the types. Not NumPy's own "no loop" error: `==` would turn that into
@@ -470,7 +262,7 @@ unsafe fn refuse(ufunc: *mut ffi::PyObject, inputs: &[Class]) {
     };
     let names: Vec<String> = inputs.iter().map(|&class| class_name(class)).collect();
     // SAFETY: the caller's ufunc; GIL held.
-    let ufunc = unsafe { name_of(ufunc) };
+    let ufunc = unsafe { choice::name_of(ufunc) };
     errors::set(
         abi::ERROR_TYPE,
         &format!(

@@ -38,6 +38,8 @@ static BARE: RwLock<Vec<&'static ElementType>> = RwLock::new(Vec::new());
 pub struct Operations {
     /// Ufunc loops.
     pub loops: Vec<&'static LoopData>,
+    /// Ufuncs that go through loops of NumPy's own.
+    pub delegated: Vec<Delegated>,
     /// Identities of reductions, by ufunc (borrowed pointer).
     pub identities: HashMap<usize, IdentityData>,
 }
@@ -70,6 +72,16 @@ pub struct LoopData {
     pub function: LoopFn,
     /// Handed to it.
     pub context: *mut c_void,
+}
+
+/// A ufunc for which operands of a type are cast to numbers, and NumPy's own loop is taken.
+pub struct Delegated {
+    /// The ufunc, borrowed: NumPy's ufuncs live forever.
+    pub ufunc: usize,
+    /// Type numbers of the inputs, then of the outputs.
+    pub operands: Vec<i32>,
+    /// How many inputs.
+    pub input_count: usize,
 }
 
 /// The identity of one ufunc.
@@ -263,7 +275,10 @@ unsafe fn build(
     let mut operations = Operations::default();
     for entry in &loops {
         // SAFETY: the client's loop by contract.
-        operations.loops.push(unsafe { loop_data(py, dtype, entry)? });
+        match unsafe { loop_data(py, numpy, dtype, entry)? } {
+            LoopKind::Own(data) => operations.loops.push(data),
+            LoopKind::Delegated(entry) => operations.delegated.push(entry),
+        }
     }
     for entry in &identities {
         // SAFETY: NUL-terminated by contract.
@@ -343,20 +358,27 @@ pub(super) fn builtin_class(
     }
 }
 
+/// What an entry of the list of loops says.
+enum LoopKind {
+    Own(&'static LoopData),
+    Delegated(Delegated),
+}
+
 /// # Safety
 /// A client's loop by contract.
 unsafe fn loop_data(
     py: Python<'_>,
+    numpy: &NumpyApi,
     dtype: &'static DType,
     entry: &Loop,
-) -> PyResult<&'static LoopData> {
+) -> PyResult<LoopKind> {
     // SAFETY: NUL-terminated by contract.
     let name = unsafe { required_text(entry.ufunc, "loop")? };
     let ufunc = find_ufunc(py, dtype.element(), &name)?;
     let (input_count, output_count) = (entry.input_count as usize, entry.output_count as usize);
     let wanted: (usize, usize) =
         (ufunc.getattr("nin")?.extract()?, ufunc.getattr("nout")?.extract()?);
-    if wanted != (input_count, output_count) || entry.operands.is_null() {
+    if wanted != (input_count, output_count) {
         return Err(PyValueError::new_err(format!(
             "{}: the loop for {name} has {input_count} inputs and {output_count} outputs, the \
              ufunc {} and {}",
@@ -371,9 +393,13 @@ unsafe fn loop_data(
         let operand = unsafe { *entry.operands.add(index) };
         operands.push(resolve_operand(dtype, &operand)?);
     }
+    let Some(function) = entry.function else {
+        let delegated = delegate(py, numpy, dtype, &ufunc, &name, &operands, input_count)?;
+        return Ok(LoopKind::Delegated(delegated));
+    };
     let signature: Option<String> = ufunc.getattr("signature")?.extract()?;
     let short = name.rsplit([':', '.']).next().unwrap_or_default().to_owned();
-    Ok(Box::leak(Box::new(LoopData {
+    Ok(LoopKind::Own(Box::leak(Box::new(LoopData {
         head: immortal_head(),
         // The ufunc stays: a loop that is registered refers to it.
         ufunc: ufunc.into_ptr() as usize,
@@ -381,9 +407,49 @@ unsafe fn loop_data(
         operands,
         input_count,
         core: core_dimensions(signature.as_deref()),
-        function: entry.function,
+        function,
         context: entry.context,
-    })))
+    }))))
+}
+
+/// A loop without a function: the type must cast to all numbers that stand for it.
+fn delegate(
+    py: Python<'_>,
+    numpy: &NumpyApi,
+    dtype: &'static DType,
+    ufunc: &Bound<'_, PyAny>,
+    name: &str,
+    operands: &[OperandType],
+    input_count: usize,
+) -> PyResult<Delegated> {
+    let refuse = |why: &str| {
+        Err(PyValueError::new_err(format!(
+            "{}: the loop for {name}: {why}",
+            dtype.element().name()
+        )))
+    };
+    let numbers: Option<Vec<i32>> = operands
+        .iter()
+        .map(|operand| match operand {
+            OperandType::Numpy(number) => Some(*number),
+            OperandType::Element(_) => None,
+        })
+        .collect();
+    let Some(numbers) = numbers else {
+        return refuse("`function` is NULL, which is for operands that are all numbers of NumPy");
+    };
+    let mut casts_to_one = false;
+    for &number in &numbers[..input_count] {
+        let class = builtin_class(py, numpy, number)?;
+        casts_to_one |= casts::find(dtype.class(), class)
+            .is_some_and(|entry| entry.level <= abi::CAST_SAME_KIND);
+    }
+    if !casts_to_one {
+        return refuse(
+            "NumPy's own loop needs a cast from the type to an input, safe or within the kind",
+        );
+    }
+    Ok(Delegated { ufunc: ufunc.as_ptr() as usize, operands: numbers, input_count })
 }
 
 /// The type of an operand.
@@ -434,11 +500,7 @@ struct Members<T> {
 
 const LOOP_MEMBERS: Members<Loop> = Members {
     list: "loops",
-    required: &[
-        (offset_of!(Loop, ufunc), "ufunc"),
-        (offset_of!(Loop, operands), "operands"),
-        (offset_of!(Loop, function), "function"),
-    ],
+    required: &[(offset_of!(Loop, ufunc), "ufunc"), (offset_of!(Loop, operands), "operands")],
     struct_size: |entry| entry.struct_size,
 };
 const CAST_MEMBERS: Members<Cast> = Members {

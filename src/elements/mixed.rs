@@ -74,6 +74,15 @@ pub unsafe fn divide(call: &Call) -> Result<(), NumberError> {
     unsafe { binary(call, Rational::from_integers) }
 }
 
+/// `1 / Integer`, exact.
+///
+/// # Safety
+/// The operands are cells of Integer and Rational.
+pub unsafe fn reciprocal(call: &Call) -> Result<(), NumberError> {
+    // SAFETY: the caller's promise.
+    unsafe { unary(call, |value: &Integer| Rational::from_integers(&Integer::ONE, value)) }
+}
+
 /// `Rational ** Integer`.
 ///
 /// # Safety

@@ -42,6 +42,7 @@ pub unsafe fn register(api: &'static Api, module: *mut PyObject) -> Result<(), R
             .raw_cast(integer, own, Casting::Safe, loop_fn!(mixed::to_rational), context)
             .raw_cast(own, integer, Casting::Unsafe, loop_fn!(mixed::to_integer), context)
             .raw_loop("divide", &[integer, integer], &[own], loop_fn!(mixed::divide), context)
+            .raw_loop("reciprocal", &[integer], &[own], loop_fn!(mixed::reciprocal), context)
             .raw_loop("power", &[own, integer], &[own], loop_fn!(mixed::power), context)
     };
     // SAFETY: the caller's promise.

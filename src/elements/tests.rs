@@ -95,12 +95,13 @@ fn running_out_of_memory_is_a_memory_error() {
         panic!("out of memory")
     }));
     let entry = definition.loops()[0];
+    let function = entry.function.expect("a loop with a function");
     let mut cell = Integer::ZERO;
     let pointer: *mut u8 = (&raw mut cell).cast();
     let mut report = Report::new();
     // SAFETY: one element, which is input and output.
     let status = unsafe {
-        (entry.function)(
+        function(
             entry.context,
             [pointer, pointer].as_ptr(),
             [1isize].as_ptr(),

@@ -109,7 +109,22 @@ BAD_SPECS = [
     ({"loops": [loop(), loop(struct_size=sizeof(Loop) - 8)]}, r"loops\[1\]: `struct_size`"),
     ({"loops": [loop(ufunc=0)]}, r"loops\[0\]: `ufunc` is NULL"),
     ({"loops": [loop(operands=0)]}, r"loops\[0\]: `operands` is NULL"),
-    ({"loops": [loop(), loop(function=0)]}, r"loops\[1\]: `function` is NULL"),
+    ({"loops": [loop(), loop(function=0)]}, "loop for negative: `function` is NULL, which is for"),
+    (
+        {"loops": [loop(function=0, operands=operands("self", 12))]},
+        "loop for negative: `function` is NULL, which is for",
+    ),
+    (
+        {"loops": [loop(function=0, operands=operands(12, 12))]},
+        "loop for negative: NumPy's own loop needs a cast from the type to an input",
+    ),
+    (
+        {
+            "loops": [loop(function=0, operands=operands(12, 12))],
+            "casts": [cast_spec("self", 12, level=constant("CAST_UNSAFE"))],
+        },
+        "loop for negative: NumPy's own loop needs a cast from the type to an input",
+    ),
     ({"loops": [loop(input_count=2)]}, "loop for negative has 2 inputs and 1 outputs"),
     ({"loops": [loop(output_count=0)]}, "loop for negative has 1 inputs and 0 outputs"),
     ({"loops": [loop(input_count=1 << 31)]}, "loop for negative has 2147483648 inputs"),
@@ -134,6 +149,47 @@ def test_a_wrong_member_of_the_spec_is_named(module, changes, message):
         register(module, spec(vtable("ctable.Bad"), **changes))
     assert not hasattr(module, "Bad")
     assert "ctable.Bad" not in denizen.types()
+
+
+@ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_ssize_t),
+    ctypes.POINTER(ctypes.c_ssize_t),
+    ctypes.c_void_p,
+)
+def words_to_doubles(_context, arguments, dimensions, strides, _report):
+    for index in range(dimensions[0]):
+        word = ctypes.c_int64.from_address(arguments[0] + index * strides[0])
+        ctypes.c_double.from_address(arguments[1] + index * strides[1]).value = word.value
+    return 0
+
+
+def test_a_loop_without_a_function_is_numpy_s_own(module):
+    """Elements become numbers by the type's cast; other operands and outputs may be wider."""
+    changes = {"input_count": 2, "ufunc": text("hypot"), "operands": operands(12, 12, 12)}
+    entries = [
+        loop(function=0, ufunc=text("sqrt"), operands=operands(12, 12)),
+        loop(function=0, **changes),
+    ]
+    casts = [
+        cast_spec(
+            "self",
+            12,
+            level=constant("CAST_SAME_KIND"),
+            function=address(words_to_doubles),
+        )
+    ]
+    register(module, spec(vtable("ctable.Number"), loops=entries, casts=casts))
+    a = np.zeros(3, dtype=module.Number)
+    assert np.sqrt(a).tolist() == np.hypot(a, 0.0).tolist() == [0, 0, 0]
+    assert np.hypot([3.0, 4.0, 5.0], a).tolist() == [3, 4, 5]
+    assert np.hypot(a, a, dtype=np.float32).dtype == np.float32
+    assert np.hypot(np.longdouble(2), a).dtype == np.longdouble
+    for refused in (lambda: np.exp(a), lambda: np.hypot(a, 1j), lambda: np.hypot(a, ["x"] * 3)):
+        with pytest.raises(TypeError, match=r"ctable\.Number"):
+            refused()
 
 
 def test_operands_of_unknown_kinds_or_types_are_refused(module):

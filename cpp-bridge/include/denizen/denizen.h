@@ -407,7 +407,14 @@ typedef denizen_status (*denizen_loop_fn)(void *context,
                                           const ptrdiff_t *strides,
                                           struct denizen_report *report);
 
-/** One loop of one ufunc. */
+/**
+ * One loop of one ufunc.
+ *
+ * Without a function, and with operands that are all numbers of NumPy: NumPy's own loop for
+ * these numbers, to which operands of the type are cast (within the kind, so the type needs such a
+ * cast). Wider floats and complex numbers beside them, or as the type that a caller fixes, take
+ * NumPy's loop for those.
+ */
 typedef struct denizen_loop {
     /** Bytes of this struct. */
     size_t struct_size;
@@ -419,7 +426,7 @@ typedef struct denizen_loop {
     uint32_t input_count;
     /** How many outputs. */
     uint32_t output_count;
-    /** The function. */
+    /** The function, or NULL. */
     denizen_loop_fn function;
     /** Handed to it. */
     void *context;

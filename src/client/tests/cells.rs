@@ -146,7 +146,7 @@ pub(super) fn find<T>(definition: &Definition<T>, ufunc: &CStr) -> (LoopFn, *mut
         // SAFETY: the name is NUL-terminated and belongs to the definition.
         .find(|entry| unsafe { CStr::from_ptr(entry.ufunc) } == ufunc)
         .unwrap_or_else(|| panic!("no loop {ufunc:?}"));
-    (found.function, found.context)
+    (found.function.expect("a function"), found.context)
 }
 
 /// Calls a loop.

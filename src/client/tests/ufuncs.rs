@@ -5,6 +5,7 @@ use super::tracer::{Operation, Tracer, assert_balanced, live, set_fuse};
 use super::{each_storage, types};
 use crate::abi;
 use crate::client::{Casting, Error, ErrorKind, element};
+use std::ffi::CStr;
 
 fn values(cells: &Cells<'_, Tracer>, count: usize) -> Vec<Option<i64>> {
     (0..count).map(|index| cells.get(index).map(Tracer::value)).collect()
@@ -301,4 +302,36 @@ fn a_type_whose_zero_bytes_are_its_default_has_no_vacant_cell() {
         .expect("zeros");
     assert_eq!(out.get(1), Some(&types::Count(0)));
     assert_eq!(definition.vtable().zero_bytes, abi::ZERO_DEFAULT);
+}
+
+#[test]
+fn functions_of_floats_are_loops_without_a_function() {
+    let definition = element::<Tracer>("Tracer")
+        .cast_to::<f64, _>(Casting::SameKind, |x: &Tracer| x.value() as f64)
+        .float_functions()
+        .unary("sqrt", |x: &Tracer| Tracer::new(x.value()))
+        .define("m")
+        .expect("no mistake");
+    let named = |name: &CStr| -> Vec<_> {
+        let loops = definition.loops().iter();
+        // SAFETY: the names are NUL-terminated and belong to the definition.
+        loops.filter(|entry| unsafe { CStr::from_ptr(entry.ufunc) == name }).copied().collect()
+    };
+    let kinds = |entry: &abi::Loop| -> Vec<(u32, i32)> {
+        let count = (entry.input_count + entry.output_count) as usize;
+        // SAFETY: the operands belong to the definition.
+        let operands = unsafe { std::slice::from_raw_parts(entry.operands, count) };
+        operands.iter().map(|operand| (operand.kind, operand.numpy_type)).collect()
+    };
+    // A double, an int and a long in NumPy's numbering.
+    let [double, int, long] = [12, 5, 7].map(|number| (abi::OPERAND_NUMPY, number));
+    let [hypot] = named(c"hypot")[..] else { panic!("one loop") };
+    assert!(hypot.function.is_none());
+    assert_eq!(kinds(&hypot), [double; 3]);
+    assert_eq!(kinds(&named(c"frexp")[0]), [double, double, int]);
+    assert_eq!(kinds(&named(c"ldexp")[0]), [double, long, double]);
+    assert_eq!(kinds(&named(c"modf")[0]), [double; 3]);
+    // The type's own stands beside NumPy's; the runtime prefers it.
+    assert_eq!(named(c"sqrt").iter().filter(|entry| entry.function.is_some()).count(), 1);
+    assert_eq!(named(c"sqrt").len(), 2);
 }

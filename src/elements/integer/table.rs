@@ -93,6 +93,9 @@ fn operations(builder: Builder) -> Builder {
         .unary("bitwise_count", |value| Integer::from(value.bit_count() as i64))
         // With floats, exact.
         .float_comparisons()
+        // By NumPy, as floats.
+        .float_functions()
+        .unary_pair("modf", |value| (Integer::ZERO, value.clone()))
         // Truth and kinds.
         .comparison("logical_and", move |a, b| truth(a) && truth(b))
         .comparison("logical_or", move |a, b| truth(a) || truth(b))

@@ -71,6 +71,12 @@ fn operations(builder: Builder) -> Builder {
         .unary("ceil", move |value| whole(value.ceil()))
         .unary("trunc", move |value| whole(value.trunc()))
         .unary("rint", move |value| whole(value.round()))
+        .unary_pair("modf", |value: &Rational| {
+            let part = Rational::from(&value.trunc());
+            value.sub(&part).map(|fraction| (fraction, part))
+        })
+        // By NumPy, as floats.
+        .float_functions()
         // With floats, exact.
         .float_comparisons()
         // Truth and kinds.

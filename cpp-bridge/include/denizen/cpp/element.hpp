@@ -17,6 +17,7 @@
 #define DENIZEN_CPP_ELEMENT_HPP
 
 #include <denizen/cpp/casts.hpp>
+#include <denizen/cpp/float_functions.hpp>
 #include <denizen/cpp/loops.hpp>
 #include <denizen/cpp/operations.hpp>
 #include <denizen/cpp/order.hpp>
@@ -313,6 +314,25 @@ public:
     element &loop(const char *ufunc, F f, may_alias_t)
     {
         return signed_loop<detail::signature<Signature>, true>(ufunc, std::move(f));
+    }
+
+    /**
+     * The functions that NumPy computes of integers as `float64`: roots, exponentials, logarithms,
+     * trigonometric and hyperbolic functions, `arctan2`, `hypot`, `logaddexp`, `float_power`,
+     * `fabs`, `copysign`, `nextafter`, `spacing`, `heaviside`, `modf`, `frexp` and `ldexp`, by
+     * NumPy's own loops. The results are `float64` (beside a `longdouble` or complex operand, or
+     * with `dtype=`, what NumPy has for those), rounded twice: once when a value becomes a float.
+     *
+     * Only for types that are numbers and nothing more: a dual number would lose its derivative.
+     * Needs `cast_to<double>(casting::safe, ..)` or `casting::same_kind`. A loop of the type's own
+     * for one of these ufuncs comes before.
+     */
+    element &float_functions()
+    {
+        for (const detail::float_function &known : detail::float_functions) {
+            push_entry({known.ufunc, known.operands(), known.inputs, nullptr, nullptr, true});
+        }
+        return touch();
     }
 
     /** The value that reductions of a ufunc start from, and their result for no elements: a value
