@@ -97,7 +97,8 @@ pub(super) unsafe fn choose(
     if let Some(data) = call.own_loop(&homogeneous(common)) {
         return operand_classes(numpy, data);
     }
-    if name.starts_with("logical_") && common != numpy.object_dtype() {
+    let of_objects = call.wanted().unwrap_or(common) == numpy.object_dtype();
+    if name.starts_with("logical_") && !of_objects {
         // Each has its truth, whatever the common type could hold.
         return Some(vec![numpy.bool_dtype(); fixed.len()]);
     }
@@ -258,12 +259,7 @@ unsafe fn delegated(call: &Call) -> Option<Vec<Class>> {
     (0..call.inputs.len())
         .map(|index| {
             let (own, family) = stands_for(index)?;
-            if inexact(family) {
-                return Some(float);
-            }
-            let given = call.inputs[index];
-            let is_given = element(given).is_none() && concrete(call.numpy, given) == given;
-            Some(if is_given { given } else { own })
+            Some(if inexact(family) { float } else { own })
         })
         .collect()
 }

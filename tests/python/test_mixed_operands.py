@@ -225,6 +225,7 @@ def test_logical_functions_take_the_truth_of_each():
             assert np.logical_and(other, a).tolist() == truth
             assert np.logical_xor(a, other).tolist() == [not v for v in truth]
         assert a.any() and not a.all()
+        assert np.logical_not(a, dtype=object).tolist() == [not v for v in truth]
         assert np.logical_or.accumulate(a).tolist() == truth
         assert np.logical_xor.reduce(a) == (sum(truth) % 2 == 1)
 
@@ -278,6 +279,8 @@ def test_functions_with_parts():
     assert [math.ldexp(m, int(e)) for m, e in zip(mantissa, exponent, strict=True)] == a.tolist()
     assert np.ldexp(r, 2).tolist() == [4 / 3, -14.0, 20.0]
     assert np.ldexp([0.5, 1.5, 2.5], np.array([1, 2, 3], dtype=Integer)).tolist() == [1, 6, 20]
+    for code in "bhilBHI?":
+        assert np.ldexp(r, np.ones(3, dtype=code)).tolist() == [2 / 3, -7, 10]
     # Exact, as trunc is.
     fraction, whole = np.modf(r)
     assert fraction.dtype == whole.dtype == Rational

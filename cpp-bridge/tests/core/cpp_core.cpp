@@ -100,6 +100,7 @@ void add_scalars(PyObject *module)
                   return heap_number(std::hypot(x.get(), y.value));
               })
         .loop("isinf", [](const lazy_number &) { return PyGILState_Check() == 1; })
+        .float_functions()
         .cast_from<double>(casting::safe)
         .cast_from<std::complex<float>>(
             casting::unsafe,

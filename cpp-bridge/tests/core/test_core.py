@@ -524,6 +524,23 @@ def test_casts_between_element_types():
     assert lazy.astype(complex).tolist() == [1 + 1j, 2 + 1j, 3 + 1j]
 
 
+def test_functions_of_floats_are_opted_into():
+    lazy = numbers(1, 4, 9).astype(cpp_core.LazyNumber)
+    for result in (np.sqrt(lazy), np.float_power(lazy, 0.5)):
+        assert result.dtype == np.float64 and result.tolist() == [1, 2, 3]
+    assert np.sqrt(lazy, dtype=np.float32).dtype == np.float32
+    assert np.arctan2(lazy, np.longdouble(2)).dtype == np.longdouble
+    mantissa, exponent = np.frexp(lazy)
+    assert (mantissa * 2.0**exponent).tolist() == [1, 4, 9]
+    assert np.ldexp(lazy, 2).tolist() == [4, 16, 36]
+    # The type's own comes before.
+    assert floats(np.logaddexp(lazy, lazy)) == [2, 8, 18]
+    assert np.logaddexp(lazy, lazy).dtype == lazy.dtype
+    # Who does not opt in keeps what is more than a number.
+    with pytest.raises(TypeError, match=r"cpp_core\.HeapNumber has no operation 'sqrt'"):
+        np.sqrt(lazy.astype(cpp_core.HeapNumber))
+
+
 # ---- single values -------------------------------------------------------------------------------
 
 
