@@ -198,6 +198,8 @@ def test_raw_bytes_are_no_elements(dtype):
             source.astype(dtype)
         with pytest.raises(TypeError, match="take a field by its name"):
             cells[:] = source
+    with pytest.raises(ValueError, match="No cast function"):
+        cells.astype("V8")
     assert denizen.inspect(cells).live == 0
 
 
