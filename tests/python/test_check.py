@@ -545,6 +545,15 @@ def test_pages_show_text_as_text():
     assert "<i>" not in text
 
 
+def test_the_documented_program_runs():
+    text = (Path(__file__).parents[2] / "docs" / "check.md").read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text.partition("## From Python")[2], re.M | re.S)
+    assert len(blocks) == 2
+    program = "\n".join(blocks).replace("mymodule:MyType", "denizen:Rational")
+    program = program.replace('"sorting*"', '"joining"')
+    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=120)
+
+
 # ---- the command ---------------------------------------------------------------------------------
 
 
