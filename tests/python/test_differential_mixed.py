@@ -40,6 +40,8 @@ FLOAT_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
 
 def fit(value: Any, kind: str) -> Any:
     """The value, or the one next to it that the kind has."""
+    if kind in FLOATS:
+        return float(value)
     if kind == "Rational":
         return Fraction(value)
     if kind in ("int", "Integer"):
@@ -188,6 +190,59 @@ def test_complex_numbers_take_the_elements_as_floats(data: Any) -> None:
     agree(result, expected, bool if result.dtype == bool else np.complex128)
 
 
+IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.iadd,
+    "subtract": operator.isub,
+    "multiply": operator.imul,
+    "divide": operator.itruediv,
+    "floor_divide": operator.ifloordiv,
+    "remainder": operator.imod,
+    "bitwise_and": operator.iand,
+    "bitwise_xor": operator.ixor,
+}
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+@given(data=st.data())
+def test_operators_in_place_keep_the_type_or_refuse(name: str, data: Any) -> None:
+    kinds = data.draw(
+        st.permutations(
+            [
+                data.draw(st.sampled_from(["Integer", "Rational"])),
+                data.draw(st.sampled_from(["Integer", "Rational", "bool", *INTEGERS, "<f8"])),
+            ]
+        )
+    )
+    shape = data.draw(draw.shapes)
+    values = st.integers(1, 9) | draw.near_edges
+    pools = [[fit(value, kind) for value in data.draw(draw.pools(values))] for kind in kinds]
+    operands = [
+        Operand(kind, draw.Filled(data.draw(draw.layouts(shape, readonly=False)), pool), False)
+        for kind, pool in zip(kinds, pools, strict=True)
+    ]
+    array, other = (operand.array() for operand in operands)
+    dtype, plain = array.dtype, [operand.plain() for operand in operands]
+    result = outcome(IN_PLACE[name], array, other)
+    meets = outcome(find(name).resolve_dtypes, (dtype, other.dtype, None))
+    if refused(meets) or not np.can_cast(meets[2], dtype, "same_kind"):
+        assert result is TypeError
+        return
+    assert refused(result) or result is array
+    if np.float64 in (dtype, other.dtype):
+        with np.errstate(all="ignore"):
+            agree(result, float_result(name, plain), np.float64)
+        return
+    entry = TABLE[Rational if "Rational" in kinds else Integer, name]
+    rows = list(zip(*(one.ravel().tolist() for one in plain), strict=True))
+    results, failures = each(lambda row: store(entry.plain(*row), kinds[0]), rows)
+    agree_one_by_one(result, results, failures, dtype)
+
+
+def store(value: Any, kind: str) -> Any:
+    """What the value is in an array of the kind."""
+    return value if kind in ELEMENTS else to_number(value, kind)
+
+
 @pytest.mark.parametrize("entry", SINGLE, ids=str)
 @given(data=st.data())
 def test_results_are_cast_into_targets_of_other_types(entry: Entry, data: Any) -> None:
@@ -256,3 +311,31 @@ def test_values_of_every_size_meet_numbers_of_every_width(entry: Entry) -> None:
             with np.errstate(invalid="ignore"):
                 expected = entry.oracle(draw.objects(column)[:, None], draw.objects(row))
             agree(result, expected, *entry.results)
+
+
+#: Without those of which Python's int gives a float, or NumPy's loop for floats another result.
+ASKING = [one for one in SINGLE if one.name not in ("power", "divide", "reciprocal", "logical_not")]
+
+
+@pytest.mark.parametrize("entry", ASKING, ids=str)
+@given(data=st.data())
+def test_the_caller_may_ask_for_another_type(entry: Entry, data: Any) -> None:
+    shapes, shape = data.draw(draw.broadcastable(entry.inputs))
+    operands = [
+        draw.Filled(data.draw(draw.layouts(one)), pool)
+        for one, pool in zip(shapes, data.draw(entry.operands), strict=True)
+    ]
+    plain = [one.build(object) for one in operands]
+    ours = [one.build(entry.element) for one in operands]
+    # By NumPy's loop for objects, where it has one.
+    expected = outcome(entry.ufunc, *plain, dtype=object)
+    result = outcome(entry.ufunc, *ours, dtype=object)
+    if refused(expected):
+        assert refused(result)
+    else:
+        agree(result, expected, object)
+    if entry.results == (bool,) or 0 in shape:
+        return
+    with np.errstate(all="ignore"):
+        result = outcome(entry.ufunc, *ours, dtype=np.float64)
+        agree(result, float_result(entry.name, plain), np.float64)

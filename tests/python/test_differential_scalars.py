@@ -45,7 +45,7 @@ def ours(value: Any) -> Any:
     return ELEMENTS.get(type(value), lambda same: same)(value)
 
 
-def agree(result: Any, expected: Any) -> None:
+def agree(result: Any, expected: Any, power: bool = False) -> None:
     """Same value and type; where Python gives a Fraction, Rational may stand in."""
     if isinstance(expected, tuple):
         for one, other in zip(result, expected, strict=True):
@@ -58,7 +58,7 @@ def agree(result: Any, expected: Any) -> None:
         assert repr(result) == repr(expected)
     else:
         assert result == expected
-    if isinstance(result, Rational) and isinstance(expected, int):
+    if power and isinstance(result, Rational) and isinstance(expected, int):
         # An int to the power of a Fraction that is whole is an int to Python, to us a Rational.
         return
     # `abs`, `+`, `round` and others may return their operand as it is.
@@ -91,9 +91,9 @@ def test_functions_are_those_of_python(name: str, a: Any) -> None:
 def test_powers_are_those_of_python(a: Any, b: Any) -> None:
     for one, other in ((a, b), (b, draw_small(a))):
         expected = outcome(operator.pow, one, other)
-        agree(outcome(operator.pow, ours(one), other), expected)
-        agree(outcome(operator.pow, one, ours(other)), expected)
-        agree(outcome(operator.pow, ours(one), ours(other)), expected)
+        agree(outcome(operator.pow, ours(one), other), expected, power=True)
+        agree(outcome(operator.pow, one, ours(other)), expected, power=True)
+        agree(outcome(operator.pow, ours(one), ours(other)), expected, power=True)
 
 
 def draw_small(value: Any) -> Any:

@@ -209,6 +209,8 @@ def common(element: type, values: st.SearchStrategy[Any]) -> list[Entry]:
         add(name, plain, [(values, nonzero(values)), (values, nonzero(values)), two], results)
     for name, plain in UNARY.items():
         add(name, plain, [one])
+    # The part behind the point, and the whole before it.
+    add("modf", lambda a: (a - math.trunc(a), math.trunc(a)), [one], (element, element))
     for name, plain in ORDER.items():
         # Equal ones, too.
         few = st.sampled_from([-(2**63), -1, 0, 1, 2**62 - 1, 2**62, 2**64])
@@ -264,6 +266,7 @@ def integer_entries() -> list[Entry]:
         [(values, nonzero(values)), (values, nonzero(values)), (values, values)],
         (Rational,),
     )
+    add("reciprocal", lambda a: Fraction(1, a), [(nonzero(values),), (values,)], (Rational,))
     return entries
 
 
