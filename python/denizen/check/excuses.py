@@ -18,6 +18,9 @@ from .operation import Operation
 
 __all__ = ["excuse_of"]
 
+#: What denizen says where numpy.linalg would leave the type.
+_NORM = "numpy.linalg.norm would make float64"
+
 
 def excuse_of(error: BaseException, operation: Operation, element: Element) -> str | None:
     """Why the type must refuse, if it must."""
@@ -28,6 +31,8 @@ def excuse_of(error: BaseException, operation: Operation, element: Element) -> s
         return f"{element.name} has no default"
     if "copy" not in element.abilities and "not copyable" in str(error):
         return f"{element.name} has no copy"
+    if _NORM in str(error):
+        return f"{element.name} keeps its type, and a norm would be float64"
     if element.name.startswith("denizen."):
         return None
     for pattern, reason in _REASONS:

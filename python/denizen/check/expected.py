@@ -39,6 +39,8 @@ class Expected:
     type: str = "*"
     #: Range of NumPy versions, such as ">=2.4, <2.5"; empty for all.
     numpy: str = ""
+    #: Whether it stands in the bundled file, which speaks of all types.
+    bundled: bool = False
 
     def covers(self, title: str, element: str, version: str | None = None) -> bool:
         """Whether it speaks of an operation on a type with a NumPy version (default: this one)."""
@@ -90,13 +92,13 @@ def read_expected(path: Path) -> list[Expected]:
     if unknown:
         raise ExpectedError(f"{path}: unknown {sorted(unknown)}; entries are [[refusal]], [[leak]]")
     return [
-        _expected(entry, verdict, f"{path}: {section} {place}")
+        _expected(entry, verdict, f"{path}: {section} {place}", path == BUNDLED)
         for section, verdict in _SECTIONS.items()
         for place, entry in enumerate(data.get(section, []), 1)
     ]
 
 
-def _expected(entry: dict[str, Any], verdict: str, where: str) -> Expected:
+def _expected(entry: dict[str, Any], verdict: str, where: str, bundled: bool) -> Expected:
     unknown = set(entry) - _KEYS
     if unknown:
         raise ExpectedError(f"{where}: unknown {sorted(unknown)}; there are {sorted(_KEYS)}")
@@ -105,7 +107,7 @@ def _expected(entry: dict[str, Any], verdict: str, where: str) -> Expected:
             raise ExpectedError(f"{where}: {key} is missing")
     if not all(isinstance(value, str) for value in entry.values()):
         raise ExpectedError(f"{where}: all values are texts")
-    expected = Expected(verdict, **entry)
+    expected = Expected(verdict, **entry, bundled=bundled)
     try:
         in_range("0", expected.numpy)
     except ValueError as error:
