@@ -94,7 +94,14 @@ def _redirect(function: FunctionType, guard: Callable[[FunctionType], Callable[.
     original.__kwdefaults__ = function.__kwdefaults__
     name = f"_denizen{function.__name__}"
     function.__globals__[name] = guard(original)
-    source = f"def guarded(*arguments, **keywords): return {name}(*arguments, **keywords)"
+    function.__globals__[f"{name}_original"] = original
+    # Arrays of NumPy's own dtypes, which have numbers, pay one call more.
+    source = f"""
+def guarded(a, *arguments, **keywords):
+    if getattr(getattr(a, "dtype", None), "num", -1) >= 0:
+        return {name}_original(a, *arguments, **keywords)
+    return {name}(a, *arguments, **keywords)
+"""
     scope: dict[str, Any] = {}
     exec(compile(source, __file__, "exec"), scope)
     function.__code__ = scope["guarded"].__code__
