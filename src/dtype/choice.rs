@@ -90,6 +90,12 @@ pub(super) unsafe fn choose(
     if let Some(data) = call.own_loop(inputs) {
         return operand_classes(numpy, data);
     }
+    let truths = name.starts_with("logical_").then(|| vec![numpy.bool_dtype(); fixed.len()]);
+    let asks_for_objects = call.wanted() == Some(numpy.object_dtype());
+    if truths.is_some() && !asks_for_objects && inputs.contains(&numpy.bool_dtype()) {
+        // A reduction into an array of truths has it for its first operand, too.
+        return truths;
+    }
     let mut sequence = inputs.to_vec();
     // SAFETY: the caller's promise.
     let common = unsafe { common_of(numpy, &mut sequence) };
@@ -98,9 +104,9 @@ pub(super) unsafe fn choose(
         return operand_classes(numpy, data);
     }
     let of_objects = call.wanted().unwrap_or(common) == numpy.object_dtype();
-    if name.starts_with("logical_") && !of_objects {
+    if truths.is_some() && !of_objects {
         // Each has its truth, whatever the common type could hold.
-        return Some(vec![numpy.bool_dtype(); fixed.len()]);
+        return truths;
     }
     // SAFETY: the caller's promise.
     if let Some(numbers) = unsafe { delegated(&call) } {

@@ -1,6 +1,8 @@
 """Reductions and accumulations of Integer and Rational against the same over Python's numbers: along
 any axes, with start values, masks and targets, for every layout in memory."""
 
+import subprocess
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -139,3 +141,15 @@ def test_methods_are_those_of_object_arrays(element: type, method: str, data: An
 
     dtype = {"any": bool, "all": bool, "argmin": np.intp, "argmax": np.intp}.get(method, element)
     agree(run(element), run(object), dtype)
+
+
+def test_a_reduction_into_truths_may_come_first() -> None:
+    # NumPy keeps what it resolved, so in a process of its own.
+    program = """
+import numpy as np, denizen
+for element in (denizen.Integer, denizen.Rational):
+    a, truth = np.array([1, 0, 2], dtype=element), np.zeros((), dtype=bool)
+    for ufunc, expected in ((np.logical_and, 0), (np.logical_or, 1), (np.logical_xor, 0)):
+        assert ufunc.reduce(a, out=truth) == ufunc.reduce(a) == expected
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
