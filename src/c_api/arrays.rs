@@ -206,6 +206,7 @@ pub(super) unsafe extern "C" fn adopt(
                 (start < end).then_some((start, end - start))
             });
             let Some((start, bytes)) = range else {
+                let strides = steps().collect::<Vec<_>>();
                 return Err(PyOverflowError::new_err(format!(
                     "an array of shape {shape:?} and strides {strides:?} reaches beyond the \
                      memory that there can be"

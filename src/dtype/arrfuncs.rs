@@ -13,9 +13,8 @@
 //! | dotfunc | dot, inner, vdot | |
 //! | copyswap, copyswapn | `a.flat = x` from 2.5.2 on | np.place |
 //!
-//! Those that do not look return a result beside the exception, as they do for object arrays: Python
-//! raises it when it looks next, or `SystemError` with it as the cause. Once an exception is set,
-//! none of the functions calls the client again.
+//! What those that do not look return beside the exception, `guards::results` gives up. Once an
+//! exception is set, none of the functions calls the client again.
 //!
 //! `partition` and sorts of structured arrays permute cells raw, and compare copies of their bytes
 //! in buffers. Cells are trivially relocatable and rule 1 goes by their bytes, so that is a
@@ -34,7 +33,9 @@ use super::{
 use crate::{
     abi::Report,
     erased::{CellsMut, ElementType, Failure, SpareCell, rules},
-    numpy_abi::{PyArrayObject, callbacks::DotFunc, slots::arrfuncs as slot},
+    numpy_abi::{
+        NumpyApi, NumpyVersion, PyArrayObject, callbacks::DotFunc, slots::arrfuncs as slot,
+    },
 };
 use pyo3::ffi;
 use std::{
@@ -48,15 +49,19 @@ use std::{
 };
 
 /// The slots of one type. `nonzero` and the copies are always there, for NumPy would call NULL.
-pub(super) fn slots(element: &ElementType) -> Vec<ffi::PyType_Slot> {
+pub(super) fn slots(numpy: &NumpyApi, element: &ElementType) -> Vec<ffi::PyType_Slot> {
     let mut slots = vec![
         slot::copyswapn(copyswapn),
         slot::copyswap(copyswap),
         slot::nonzero(nonzero),
         slot::fill(fill),
     ];
-    if element.vtable().compare.is_some() {
+    let is_ordered = element.vtable().compare.is_some();
+    // Below 2.5 sorts of structures call the slots of their fields without a look.
+    if is_ordered || numpy.version() < NumpyVersion::new(2, 5, 0) {
         slots.push(slot::compare(compare));
+    }
+    if is_ordered {
         slots.push(slot::argmax(argmax));
         slots.push(slot::argmin(argmin));
     }

@@ -211,7 +211,7 @@ pub(super) unsafe fn create(
         slots::dtype::get_fill_zero_loop(traverse::get_fill_zero_loop),
         slots::dtype::finalize_descr(finalize_descr),
     ];
-    slots.extend(super::arrfuncs::slots(element));
+    slots.extend(super::arrfuncs::slots(numpy, element));
     slots.push(slots::END);
     let mut within = super::within::CastSpec::new();
     let mut casts = vec![within.as_mut_ptr()];

@@ -20,12 +20,22 @@ use std::{
     ptr,
 };
 
+/// Whether an exception waits, after which NumPy went on. GIL held.
+fn is_raised() -> bool {
+    // SAFETY: GIL held by contract of both slots.
+    !unsafe { ffi::PyErr_Occurred() }.is_null()
+}
+
 /// Writes a Python object into a cell.
 pub(super) unsafe extern "C" fn setitem(
     descr: *mut PyArray_Descr,
     object: *mut ffi::PyObject,
     data: *mut c_char,
 ) -> c_int {
+    // `__setstate__` goes on after a failure, when no Python code may run.
+    if is_raised() {
+        return -1;
+    }
     // SAFETY: a descriptor of ours, an object, and a cell under rule 1; GIL held.
     let outcome = unsafe { set(DType::of_descr(descr), object, data.cast()) };
     match outcome {
@@ -42,6 +52,9 @@ pub(super) unsafe extern "C" fn getitem(
     descr: *mut PyArray_Descr,
     data: *mut c_char,
 ) -> *mut ffi::PyObject {
+    if is_raised() {
+        return ptr::null_mut();
+    }
     // SAFETY: a descriptor of ours and a cell under rule 1; GIL held.
     match unsafe { get(DType::of_descr(descr), data.cast()) } {
         Ok(object) => object,

@@ -14,23 +14,29 @@
 //! | `c_einsum` looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `np.einsum("i,i", a, a)` | open | `c_einsum` in its place refuses our elements |
 //! | `cumsum` looks its dtype up by `type_num`, -1 | `a.cumsum(dtype=T)` | open | [`methods`] calls `np.add.accumulate` |
 //! | `ufunc.at` casts unsafely | `np.add.at(a, 0, 0.5)` | open | [`methods`] refuses what would be rounded |
+//! | a buffer is taken for cells, by NumPy itself refused from 2.5.2 on where it is not a structure | `np.ndarray(3, dtype, buffer)`, `np.memmap` | open | [`buffers`]: refused |
+//! | a result is returned beside the exception of an element | `a.argmax()`, `a.tolist()`, pickle | open | [`results`]: the result is given up |
+//! | an assignment of a structure is done beside the exception of a field | `a[0] = b[0]` | 2.5.2 | [`assignment`]: it has failed |
+//! | `compare` called though it is NULL | sorts of structures with a field that has no order | 2.5.0 | `arrfuncs` fills the slot |
+//! | a list of elements is read behind its end | `a.__setstate__(..)` of a shape that is too large | open | [`state`]: refused |
+//! | quicksort leaves the array where a comparison contradicts itself | `a.partition(3)`, sorts of structures | open | [`sorts`]: sorts that stay inside |
 //!
-//! Two things cannot be guarded, because NumPy asks nothing of ours on their way. A foreign buffer
-//! as an array of our elements (`np.ndarray(shape, dtype, buffer=)`, `np.memmap`) is accepted
-//! below NumPy 2.6, or an earlier one with numpy#32156, where the presence of our `finalize_descr`
-//! refuses it: replacing `ndarray.__new__` would break subclasses that took the old one over.
-//! Zeroed buffers are right (every cell is vacant); whatever else the buffer holds is taken for
-//! objects. The same goes for our dtype in structured dtypes and subarrays, which are right by the
-//! cells, without a header.
+//! Our dtype in structures, and before 2.5.2 in subarrays, is right by the cells, without a header.
 
-use super::{DType, errors, linalg_guard, methods};
+mod assignment;
+mod buffers;
+mod results;
+mod sorts;
+mod state;
+
+use super::{DType, linalg_guard, methods};
 use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArray_Descr, PyArrayObject, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
     ffi,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyDict, PyString, PyTuple, PyType},
+    types::{PyDict, PyList, PyString, PyTuple, PyType},
 };
 use std::{
     ffi::{CStr, c_int, c_void},
@@ -61,10 +67,28 @@ pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     install_einsum(py)?;
     linalg_guard::install(py)?;
     methods::install(py, numpy)?;
+    buffers::install(py, numpy)?;
+    results::install(py, numpy)?;
+    sorts::install(py, numpy)?;
     if numpy.version() < NumpyVersion::new(2, 5, 2) {
         install_flat_subscript(py, numpy)?;
+        assignment::install(py)?;
     }
     install_flat(numpy)
+}
+
+/// Calls a function with a class and all that are derived from it.
+fn each_class(
+    class: &Bound<'_, PyType>,
+    function: &mut impl FnMut(*mut ffi::PyTypeObject),
+) -> PyResult<()> {
+    function(class.as_type_ptr());
+    // Asked of `type`: a metaclass may have a method of the same name.
+    let derived = class.py().get_type::<PyType>().getattr("__subclasses__")?.call1((class,))?;
+    for class in derived.cast::<PyList>()?.iter() {
+        each_class(class.cast::<PyType>()?, function)?;
+    }
+    Ok(())
 }
 
 /// Puts `c_einsum` in the two modules that have NumPy's: `np.einsum` takes it from the second.
@@ -257,13 +281,7 @@ unsafe extern "C" fn flat_subscript(
     // SAFETY: Python's convention for the slot, which the original keeps as well; GIL held.
     unsafe {
         let original: ffi::binaryfunc = std::mem::transmute(NUMPY_FLAT_SUBSCRIPT.load(Relaxed));
-        let result = original(iterator, index);
-        if !result.is_null() && !ffi::PyErr_Occurred().is_null() {
-            // What ends with the result must not see the exception.
-            errors::keeping_exception(|| ffi::Py_DECREF(result));
-            return ptr::null_mut();
-        }
-        result
+        results::unless_raised(original(iterator, index))
     }
 }
 

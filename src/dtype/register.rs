@@ -159,18 +159,51 @@ pub unsafe fn register_bare(
             element.name()
         )));
     }
-    let Some((module, _)) = element.name().rsplit_once('.') else {
-        return Err(PyValueError::new_err(format!(
-            "the name {:?} of an element type must be `module.Name`",
-            element.name()
-        )));
-    };
+    let (module, _) = module_and_name(&element)?;
     let registrant = registrant.unwrap_or(module).to_owned();
     let element = REGISTRY
         .register(element, &registrant)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     BARE.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push(element);
     Ok(element)
+}
+
+/// The file that a type's functions are in. A module has no `__file__` while it is being made.
+fn file_of(element: &ElementType) -> Option<String> {
+    let vtable = element.vtable();
+    let function = vtable
+        .destroy
+        .map(|destroy| destroy as *const c_void)
+        .or_else(|| vtable.copy_construct.map(|copy| copy as *const c_void))?;
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: `dladdr` only looks an address up. Where it answers, it has filled the struct, whose
+    // name ends with NUL and lives as long as the library: for good, as registered types do.
+    unsafe {
+        if libc::dladdr(function, found.as_mut_ptr()) == 0 {
+            return None;
+        }
+        let name = (*found.as_ptr()).dli_fname;
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    }
+}
+
+/// The parts of a type's name.
+///
+/// # Errors
+/// `ValueError` where one of them is empty.
+fn module_and_name(element: &ElementType) -> PyResult<(&str, &str)> {
+    element
+        .name()
+        .rsplit_once('.')
+        .filter(|(module, name)| {
+            !name.is_empty() && !module.is_empty() && !module.split('.').any(str::is_empty)
+        })
+        .ok_or_else(|| {
+            PyValueError::new_err(format!(
+                "the name {:?} of an element type must be `module.Name`",
+                element.name()
+            ))
+        })
 }
 
 /// Registers a type and adds its scalar class and DType class to `module`.
@@ -203,7 +236,11 @@ pub unsafe fn register(
     if let Some(reason) = class::unfit(&element) {
         return Err(PyValueError::new_err(reason));
     }
-    let registrant = module.name()?.to_string();
+    // Two copies of a module have one name.
+    let registrant = match file_of(&element) {
+        Some(file) => format!("{} ({file})", module.name()?),
+        None => module.name()?.to_string(),
+    };
     let element = REGISTRY
         .register(element, &registrant)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -224,12 +261,7 @@ unsafe fn build(
     spec: &ElementSpec,
 ) -> PyResult<&'static DType> {
     let py = module.py();
-    let (module_name, name) = element.name().rsplit_once('.').ok_or_else(|| {
-        PyValueError::new_err(format!(
-            "the name {:?} of an element type must be `module.Name`",
-            element.name()
-        ))
-    })?;
+    let (module_name, name) = module_and_name(element)?;
     // SAFETY: NULL or NUL-terminated by contract.
     let documentation = unsafe { optional_text(spec.documentation) }
         .unwrap_or_else(|| format!("Element type {name}."));

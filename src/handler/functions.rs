@@ -6,10 +6,10 @@
 //! usual, and the size that `free` gets may be wrong. The segment's header knows better. There is
 //! no error channel but NULL; a destructor that fails during `free` goes to the hook.
 
-use super::{note, objects};
+use super::{note, objects, refusal};
 use crate::{
     erased::{ElementType, Failure},
-    segment::{Host, Segment, Source},
+    segment::{Host, ResizeError, Segment, Source},
 };
 use std::{
     ffi::c_void,
@@ -118,7 +118,12 @@ pub unsafe extern "C" fn realloc(
             unsafe { objects::resized(resized.segment) };
             resized.segment.cells().as_ptr().cast()
         }
-        Err(_) => ptr::null_mut(),
+        Err(error) => {
+            if let ResizeError::InUse(_) | ResizeError::Element(_) = error {
+                refusal::leave(error.to_string());
+            }
+            ptr::null_mut()
+        }
     }
 }
 

@@ -7,5 +7,6 @@
 mod functions;
 pub mod note;
 pub mod objects;
+pub mod refusal;
 
 pub use functions::{calloc, free, malloc, realloc, set_unraisable_hook};

@@ -1,7 +1,27 @@
-"""What all tests share: every object that a test makes is gone when it ends, and `strategies` says
-how many examples hypothesis tries."""
+"""What all tests share: every object that a test makes is gone when it ends, tests marked by `every`
+run once for each kind of element, and `strategies` says how many examples hypothesis tries."""
 
+import pytest
 import strategies
 from balance import balanced, pytest_collection_finish, pytest_runtest_makereport
+from kind import generate, other
 
-__all__ = ["balanced", "pytest_collection_finish", "pytest_runtest_makereport", "strategies"]
+pytest.register_assert_rewrite("trials")
+
+__all__ = [
+    "balanced",
+    "other",
+    "pytest_collection_finish",
+    "pytest_generate_tests",
+    "pytest_runtest_makereport",
+    "strategies",
+]
+
+
+def pytest_generate_tests(metafunc):
+    def kinds():
+        from kinds import KINDS
+
+        return KINDS
+
+    generate(metafunc, kinds)

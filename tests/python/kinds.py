@@ -1,84 +1,17 @@
-"""Every element type that the tests register, as one list: how its values are made and read.
+"""The element types that the tests of this folder register, as one list."""
 
-A `Kind` makes arrays of eight different values where the type has so many, through its own text,
-conversions or casts. `read` gives the values as text, `plain` turns one text into the Python value
-that a model computes with.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
 
 import denizen_example as example
 import denizen_raw as raw
 import denizen_sorting as sorting
 import numpy as np
+from kind import Kind, item_by_item
 
 import denizen
 
 BIG = 2**100
-
-
-@dataclass(frozen=True)
-class Kind:
-    element: Any
-    #: What `make` starts from: texts, Python objects or numbers.
-    sources: tuple
-    #: Text of a cell in which nothing was built; None where reading one is an error.
-    default: str | None = None
-    #: How sources become an array.
-    build: Callable[[Any, tuple], np.ndarray] | None = None
-    #: NumPy type that the type is cast from and to.
-    number: Any = None
-    #: The Python value of a text, for types that add.
-    plain: Callable[[str], Any] | None = None
-    ordered: bool = False
-    pickles: bool = False
-    #: Text through this cast, where the type has no text of its own.
-    text_cast: Any = None
-    #: Whether a value can have a cell of zero bytes, so that it does not count as live.
-    zero_counts: bool = True
-
-    @property
-    def name(self):
-        return str(np.dtype(self.element))
-
-    @property
-    def copyable(self):
-        return self.element is not sorting.Unique
-
-    def make(self, count=8):
-        sources = tuple(self.sources[i % len(self.sources)] for i in range(count))
-        if self.build is None:
-            return np.array(sources, dtype=self.element)
-        return self.build(self.element, sources)
-
-    def read(self, array):
-        """Values as texts, in the order of C."""
-        flat = np.asarray(array).ravel()
-        if self.text_cast is not None:
-            return [str(x) for x in flat.astype(self.text_cast)]
-        if self.element is sorting.Opaque:
-            return ["?"] * len(flat)
-        return [str(x) for x in flat]
-
-    def texts(self, array):
-        """The same values as an array of Python strings, for NumPy to do the same with."""
-        out = np.empty(np.shape(array), dtype=object)
-        out.ravel()[:] = self.read(array)
-        return out
-
-    def stats(self):
-        return denizen.stats()[self.name]
-
-
-def item_by_item(element, sources):
-    array = np.empty(len(sources), dtype=element)
-    for index, source in enumerate(sources):
-        array[index] = source
-    return array
 
 
 def from_numbers(dtype):
@@ -101,6 +34,7 @@ BOMBS = {
     "plain": int,
     "ordered": True,
     "pickles": True,
+    "fail_after": lambda count: raw.set_fuse("compare", count),
 }
 
 KINDS = {
@@ -144,7 +78,7 @@ KINDS = {
         pickles=True,
     ),
     "Ticket": Kind(raw.Ticket, POSITIVE, ordered=True, pickles=True),
-    "Pinned": Kind(raw.Pinned, (None,), default="pinned", build=defaults),
+    "Pinned": Kind(raw.Pinned, (None,), default="pinned", build=defaults, ordered=True),
     "Shared": Kind(raw.Shared, tuple("abcdefgh"), default="", plain=str, pickles=True),
     "Bomb": Kind(raw.Bomb, **BOMBS),
     "BoxedBomb": Kind(raw.BoxedBomb, **BOMBS),
@@ -177,11 +111,34 @@ KINDS = {
         ordered=True,
         pickles=True,
     ),
-    "Compared": Kind(sorting.Compared, INTEGERS, default="0", ordered=True, pickles=True),
+    "Compared": Kind(
+        sorting.Compared,
+        INTEGERS,
+        default="0",
+        ordered=True,
+        pickles=True,
+        nonsense=("random",),
+        misbehave=sorting.misbehave,
+        fail_after=lambda count: sorting.misbehave(*(("well",) if count < 0 else ("fail", count))),
+    ),
     "sorting.Ticket": Kind(sorting.Ticket, INTEGERS, ordered=True, pickles=True),
-    "Opaque": Kind(sorting.Opaque, (5, 3, 17, 2), default="?", build=from_numbers(np.int64)),
+    "Opaque": Kind(
+        sorting.Opaque,
+        (5, 3, 17, 2),
+        default="?",
+        build=from_numbers(np.int64),
+        text_of=lambda element: "?",
+    ),
     "Wide": Kind(sorting.Wide, (None,), default="aligned 2", build=defaults),
-    "Unique": Kind(sorting.Unique, INTEGERS, default="0", text_cast="U30", ordered=True),
+    "Unique": Kind(
+        sorting.Unique,
+        INTEGERS,
+        default="0",
+        plain=int,
+        text_cast="U30",
+        ordered=True,
+        copyable=False,
+    ),
 }
 
 #: The types whose elements can be copied.

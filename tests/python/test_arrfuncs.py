@@ -114,10 +114,8 @@ def test_a_failing_comparison_is_raised_where_numpy_looks(operation):
 def test_a_failing_comparison_is_raised_where_numpy_does_not_look(operation):
     a = array(numbers(), Compared)
     sorting.misbehave("fail", 5)
-    # How NumPy was called decides whether Python notices first, and wraps the exception.
-    with pytest.raises((OverflowError, SystemError)) as raised:
+    with pytest.raises(OverflowError, match="told to fail"):
         operation(a)
-    assert isinstance(raised.value.__cause__ or raised.value, OverflowError)
 
 
 def test_without_an_order_numpy_refuses():

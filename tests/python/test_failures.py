@@ -86,10 +86,8 @@ def test_a_failure_at_any_element_is_an_exception_and_nothing_is_lost(kind, oper
             if raw.set_fuse(function, -1) >= 0:
                 assert error is None
                 break
-            # NumPy wraps what a comparison slot raised in a SystemError of its own.
             assert error is not None, (function, k)
-            text = f"{error} {error.__cause__}"
-            assert f"the fuse of {function} blew" in text, (function, k, text)
+            assert f"the fuse of {function} blew" in str(error), (function, k, error)
             del error
             # A strided axis is sorted in a buffer: copying it back may end half-way.
             if operation in REORDERS and function != "assign":

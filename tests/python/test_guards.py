@@ -100,15 +100,94 @@ assert outcomes() == before
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 
-def test_a_foreign_buffer_is_refused_or_read_by_its_cells():
-    buffer = bytearray(3 * Number.dtype.itemsize)
-    try:
-        a = np.ndarray(3, dtype=Number, buffer=buffer)
-    except TypeError:
-        return  # newer NumPys refuse dtypes with a finalizer
-    assert np.lib.NumpyVersion(np.__version__) < "2.6.0"
-    assert plain(a) == [0, 0, 0]
-    assert denizen.owner(a) == "foreign"
+RECORD = np.dtype([("pad", "u1"), ("x", Number.dtype)])
+NESTED = np.dtype([("i", "i4"), ("in", RECORD)])
+#: What makes an array over bytes that somebody else filled.
+OVER_BYTES = {
+    "ndarray": lambda dtype, data, path: np.ndarray(2, dtype, data),
+    "ndarray by name": lambda dtype, data, path: np.ndarray(2, dtype=dtype, buffer=data),
+    "memmap": lambda dtype, data, path: np.memmap(path, dtype=dtype, mode="r+", shape=2),
+    "memmap of a new file": lambda dtype, data, path: np.memmap(path, dtype, "w+", shape=(2, 2)),
+    "a class derived from ndarray": lambda dtype, data, path: Derived(2, dtype, data),
+    "ndarray for a class": lambda dtype, data, path: np.ndarray.__new__(Derived, 2, dtype, data),
+    "a class with a constructor": lambda dtype, data, path: Constructed(2, dtype, data),
+    "recarray": lambda dtype, data, path: np.recarray(2, dtype=dtype, buf=data),
+    "rec.fromstring": lambda dtype, data, path: np.rec.fromstring(bytes(data), dtype=dtype),
+    "masked array": lambda dtype, data, path: np.ma.MaskedArray(np.ndarray(2, dtype, data)),
+    "frombuffer": lambda dtype, data, path: np.frombuffer(data, dtype),
+    "fromfile": lambda dtype, data, path: np.fromfile(path, dtype),
+    "view": lambda dtype, data, path: np.frombuffer(data, "u1").view(dtype),
+    "load": lambda dtype, data, path: np.load(path, mmap_mode="r"),
+    "shared memory": lambda dtype, data, path: np.ndarray(2, dtype, memoryview(data)),
+}
+
+
+class Derived(np.ndarray):
+    pass
+
+
+class Constructed(np.ndarray):
+    def __new__(cls, shape, dtype, buffer):
+        return super().__new__(cls, shape, dtype, buffer=buffer)
+
+
+@pytest.mark.parametrize("how", OVER_BYTES)
+@pytest.mark.parametrize(
+    "dtype", [Number.dtype, RECORD, NESTED], ids=["element", "field", "nested"]
+)
+def test_bytes_of_others_are_never_taken_for_elements(how, dtype, tmp_path):
+    data = bytearray(range(1, 2 * dtype.itemsize + 1))
+    (tmp_path / "bytes").write_bytes(data)
+    with pytest.raises((TypeError, ValueError)):
+        OVER_BYTES[how](dtype, data, tmp_path / "bytes")
+
+
+def test_the_refusal_of_a_buffer_says_what_to_do():
+    with pytest.raises(TypeError, match=r"denizen_sorting.Number.*buffer.*np\.empty"):
+        np.ndarray(2, Number, bytearray(100))
+
+
+def test_arrays_over_bytes_of_other_dtypes_and_arrays_without_a_buffer_are_numpys_own():
+    for cls in (np.ndarray, Derived, Constructed):
+        a = cls(3, "i4", np.arange(3, dtype="i4"))
+        assert type(a) is cls and a.tolist() == [0, 1, 2]
+    a = np.ndarray.__new__(Derived, shape=3, dtype=Number)
+    assert type(a) is Derived and plain(a) == [0, 0, 0] and denizen.owner(a) == "managed"
+    assert plain(np.ndarray((2, 2), Number, None)) == [0] * 4
+    with pytest.raises(TypeError, match="no_such"):
+        np.ndarray(3, dtype=Number, no_such=1)
+    with pytest.raises(TypeError):
+        np.ndarray(3, "no dtype", bytearray(9))
+
+
+def test_classes_that_existed_before_denizen_are_guarded_too():
+    script = """
+import numpy as np
+class Before(np.ndarray):
+    pass
+class Further(Before):
+    pass
+class Meta(type):
+    def __subclasses__(cls):
+        raise RuntimeError
+class Odd(np.ndarray, metaclass=Meta):
+    pass
+class Constructed(Further):
+    def __new__(cls, *arguments):
+        return super().__new__(cls, *arguments)
+import denizen
+for cls in (Before, Further, Odd, Constructed):
+    assert type(np.ndarray.__new__(cls, 3, "i4")) is cls
+    assert cls(3, "u1", b"abc").tolist() == [97, 98, 99]
+    for make in (cls, lambda *arguments: np.ndarray.__new__(cls, *arguments)):
+        try:
+            make(1, denizen.Integer, bytearray(b"12345678"))
+        except TypeError as error:
+            assert "buffer" in str(error), error
+        else:
+            raise SystemExit(cls)
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 
 def test_a_subarray_dtype_is_refused_or_becomes_a_dimension():

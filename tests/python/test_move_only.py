@@ -264,8 +264,7 @@ def test_copies_are_refused_and_nothing_is_lost(element, operation):
     a = filled(element, 3, 1, 2)
     x, p = a[1], element("9")
     before = live(element)
-    # Of `place` below 2.5.2 NumPy says only that it failed (`docs/numpy.md`).
-    with pytest.raises((TypeError, SystemError) if operation == "place" else TypeError):
+    with pytest.raises(TypeError):
         COPIES[operation](a, p)
     gc.collect()
     assert live(element) == before
@@ -309,10 +308,8 @@ def test_pickles_are_read_as_scalars_only(element):
     a = filled(element, 3)
     assert str(pickle.loads(pickle.dumps(a[0]))) == "3"
     data = pickle.dumps(a)
-    # NumPy's `__setstate__` says only that it failed.
-    with pytest.raises((TypeError, SystemError)) as caught:
+    with pytest.raises(TypeError, match="not copyable"):
         pickle.loads(data)
-    assert "not copyable" in str(caught.value.__cause__ or caught.value)
     assert numbers(a) == [3]
 
 
@@ -506,7 +503,7 @@ def test_an_element_in_use_stays():
                 a[0] = lambda word: "other"
             except denizen.BorrowError as error:
                 errors.append(error)
-            with pytest.raises((ValueError, MemoryError)):
+            with pytest.raises(denizen.BorrowError, match="cannot be resized"):
                 a.resize(1000, refcheck=False)
         return "still here"
 

@@ -285,6 +285,24 @@ static PyObject *py_set_fuse(PyObject *, PyObject *arguments)
     });
 }
 
+/* misbehave(how): what `<` answers from now on. */
+static PyObject *py_misbehave(PyObject *, PyObject *how)
+{
+    return denizen::guard([&]() -> PyObject * {
+        const char *text = PyUnicode_AsUTF8(how);
+        if (text == nullptr) {
+            throw denizen::python_error();
+        }
+        for (std::size_t index = 0; index < ways; index++) {
+            if (std::strcmp(text, ways_to_answer[index]) == 0) {
+                less_answers = static_cast<answers>(index);
+                Py_RETURN_NONE;
+            }
+        }
+        throw std::out_of_range(std::string("no such way: ") + text);
+    });
+}
+
 /* counters(type): constructed, copied, moved, assigned, destroyed, misused, live. */
 static PyObject *py_counters(PyObject *, PyObject *name)
 {
@@ -365,6 +383,7 @@ static PyObject *py_span(PyObject *, PyObject *arguments)
 
 static PyMethodDef methods[] = {
     {"set_fuse", py_set_fuse, METH_VARARGS, nullptr},
+    {"misbehave", py_misbehave, METH_O, nullptr},
     {"counters", py_counters, METH_O, nullptr},
     {"take", py_take, METH_VARARGS, nullptr},
     {"adopt", py_adopt, METH_VARARGS, nullptr},

@@ -48,6 +48,24 @@ inline void burn(spot where)
     }
 }
 
+/* What `<` answers: the truth, or nonsense. */
+enum class answers { truth, at_random, always, never, count };
+constexpr std::size_t ways = static_cast<std::size_t>(answers::count);
+inline const std::array<const char *, ways> ways_to_answer = {"well", "random", "always", "never"};
+inline std::atomic<answers> less_answers{answers::truth};
+
+inline bool nonsense()
+{
+    static std::atomic<std::uint32_t> state{1};
+    const answers way = less_answers;
+    if (way == answers::at_random) {
+        const std::uint32_t next = state * 1664525U + 1013904223U;
+        state = next;
+        return (next >> 31) != 0;
+    }
+    return way == answers::always;
+}
+
 /* The lives of one type. */
 struct lives {
     std::atomic<long long> constructed{0}, copied{0}, moved{0}, assigned{0}, destroyed{0};
@@ -157,7 +175,8 @@ public:
     friend bool operator<(const subject &x, const subject &y)
     {
         burn(spot::compare);
-        return x.get() < y.get();
+        const bool less = x.get() < y.get();
+        return less_answers == answers::truth ? less : nonsense();
     }
     friend bool operator==(const subject &x, const subject &y)
     {

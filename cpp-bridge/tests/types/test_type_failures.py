@@ -101,9 +101,8 @@ def every_failure(name, operation, functions, as_int=False):
                 assert error is None, (function, k)
                 break
             failures += 1
-            # NumPy wraps what a comparison slot raised in a SystemError of its own.
             assert error is not None, (function, k)
-            assert text.format(function) in f"{error} {error.__cause__}", (function, k)
+            assert text.format(function) in str(error), (function, k)
             del error
             # A strided axis is sorted in a buffer: copying it back may end half-way.
             if operation in REORDERS and function not in ("assign", "move"):

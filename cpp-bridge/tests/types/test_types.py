@@ -6,8 +6,6 @@ before it, and none was used that was no object: each checks itself."""
 
 import gc
 import pickle
-import sys
-import threading
 import time
 import warnings
 
@@ -21,12 +19,15 @@ from cpp_kinds import (
     DEFAULTS,
     FREE,
     INTEGERS,
+    KINDS,
     THROWERS,
     array,
     counted,
     element,
     numbers,
 )
+from trials.threads import in_threads
+from trials.transport import come_back
 
 import denizen
 
@@ -34,74 +35,6 @@ VALUES = [5, -3, 17, 2, 40, 11, -8, 9]
 every = pytest.mark.parametrize("name", INTEGERS)
 every_default = pytest.mark.parametrize("name", DEFAULTS)
 every_thrower = pytest.mark.parametrize("name", THROWERS)
-
-
-# ---- memory that grows, records ------------------------------------------------------------------
-
-
-# T09: numpy#22686, mpfdtype
-@every
-@pytest.mark.parametrize("size", [0, 1, pytest.param(5, marks=pytest.mark.short), 8, 9, 100, 3000])
-def test_resize_moves_objects_and_ends_the_rest(name, size):
-    a = array(name, VALUES)
-    kept = min(size, 8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        _, change = counted(name, lambda: a.resize(size, refcheck=False))
-        assert change["constructed"] == change["own constructed"] == change["own copied"] == 0
-        assert change["destroyed"] == change["own destroyed"] == 8 - kept
-        assert numbers(a[:kept]) == VALUES[:kept]
-        assert denizen.inspect(a).live == kept
-        if size > kept:
-            a[-1] = a[0]
-        a.resize(20, refcheck=False)
-    assert numbers(a[:kept]) == VALUES[:kept]
-
-
-# T10, T11, T12: numpy#27225, numpy#25949, numpy#22924, numpy#30795
-@every
-def test_fields_of_records_are_objects_that_end_once(name):
-    inner = np.dtype([("n", "f8"), ("x", element(name))])
-    layout = [("pad", "u1"), ("x", element(name)), ("in", inner)]
-
-    def work():
-        a = np.zeros(4, dtype=layout)
-        x = array(name, VALUES)
-        a["x"] = x[:4]
-        a["in"]["x"] = x[4:]
-        b = a[::-1].copy()
-        b[0] = a[2]
-        b["x"][1:3] = b["x"][[3, 3]]
-        assert numbers(b["x"]) == [17, 5, 5, 5]
-        assert numbers(a.take([3, 0])["x"]) == [2, 5]
-        assert numbers(b["in"]["x"]) == [-8, -8, 11, 40]
-        repr(a)
-        try:
-            b.resize(6, refcheck=False)
-        except TypeError:
-            pass
-        else:
-            assert numbers(b["x"][:4]) == [17, 5, 5, 5]
-
-    _, change = counted(name, work)
-    assert change["live"] == change["own live"] == change["own misused"] == 0
-
-
-# T11: numpy#25949. Some versions of NumPy refuse subarrays of such elements.
-@every
-def test_subarrays_are_refused_or_their_elements_end_once(name):
-    def work():
-        try:
-            a = np.zeros(4, dtype=[("pair", element(name), (2,))])
-        except TypeError as error:
-            assert "subarray" in str(error)
-            return
-        a["pair"] = array(name, VALUES).reshape(4, 2)
-        assert numbers(a.take([3, 0])["pair"]) == [-8, 9, 5, -3]
-        assert numbers(a[::-1].copy()["pair"][0]) == [-8, 9]
-
-    _, change = counted(name, work)
-    assert change["live"] == change["own live"] == change["own misused"] == 0
 
 
 # ---- memory of others ----------------------------------------------------------------------------
@@ -127,6 +60,13 @@ def test_elements_of_a_vector_are_ended_by_the_vector_alone(name):
 
     _, change = counted(name, work)
     assert change["live"] == change["own live"] == change["own misused"] == 0
+
+
+# T21: eigenpy
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_arrays_come_back_from_other_processes(method):
+    come_back(KINDS, method)
 
 
 # T32: pybind11#1152, pybind11#647
@@ -243,32 +183,6 @@ def test_objects_in_packed_records_are_read_at_suitable_addresses(name):
 
 
 # ---- threads -------------------------------------------------------------------------------------
-
-
-def in_threads(works, seconds=30):
-    """Runs all at once; the first exception of each thread. Fails where one does not end."""
-    start, errors = threading.Barrier(len(works)), []
-
-    def run(work):
-        start.wait()
-        try:
-            work()
-        except BaseException as error:  # what it is is for the test to say
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    try:
-        for thread in threads:
-            thread.start()
-        end = time.monotonic() + seconds
-        for thread in threads:
-            thread.join(max(0.1, end - time.monotonic()))
-        assert not any(thread.is_alive() for thread in threads), "threads wait for each other"
-    finally:
-        sys.setswitchinterval(interval)
-    return errors
 
 
 # T43: numpy#27199, numpy#31415, numpy#28813

@@ -1,0 +1,113 @@
+//! NumPy's own quicksort trusts comparisons: one that contradicts itself sends it out of the array.
+//! It sorts structures with elements, and `partition` falls back to it. So for arrays that hold our
+//! elements the methods below go through `denizen._sorts`, which asks for sorts that stay inside
+//! whatever a comparison says. Arrays of other dtypes go straight to NumPy's method.
+
+use super::holds_ours;
+use crate::{
+    dtype::DType,
+    numpy_abi::{NumpyApi, PyArrayObject},
+};
+use pyo3::{ffi, prelude::*, sync::PyOnceLock};
+use std::{
+    ffi::{c_int, c_void},
+    ptr,
+    sync::atomic::{AtomicPtr, Ordering::Relaxed},
+};
+
+const COUNT: usize = 4;
+/// Methods of `ndarray`, and functions of `denizen._sorts`.
+const NAMES: [&str; COUNT] = ["sort", "argsort", "partition", "argpartition"];
+/// Those that our own sorts serve, for arrays whose dtype is ours.
+const SORTS: usize = 2;
+
+/// NumPy's own functions, once they are wrapped.
+static ORIGINALS: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
+/// The same as unbound methods, for Python.
+static METHODS: [PyOnceLock<Py<PyAny>>; COUNT] = [const { PyOnceLock::new() }; COUNT];
+
+/// Wraps the methods. One that is not made as expected stays as it is.
+pub(super) fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
+    install_one::<0>(py, numpy)?;
+    install_one::<1>(py, numpy)?;
+    install_one::<2>(py, numpy)?;
+    install_one::<3>(py, numpy)
+}
+
+fn install_one<const INDEX: usize>(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
+    const FAST: c_int = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
+    // SAFETY: `ndarray` is a class; a method descriptor is what its type says, and its definition
+    // is NumPy's own, which lives forever, as does the copy; GIL held.
+    unsafe {
+        let class = Bound::from_borrowed_ptr(py, numpy.array_type().cast::<ffi::PyObject>());
+        let descriptor = class.getattr(NAMES[INDEX])?;
+        if ffi::Py_TYPE(descriptor.as_ptr()) != &raw mut ffi::PyMethodDescr_Type
+            || METHODS[INDEX].get(py).is_some()
+        {
+            return Ok(());
+        }
+        let definition = (*descriptor.as_ptr().cast::<ffi::PyMethodDescrObject>()).d_method;
+        if (*definition).ml_flags != FAST {
+            return Ok(());
+        }
+        let copy = Box::leak(Box::new(ptr::read(definition)));
+        let method = ffi::PyDescr_NewMethod(numpy.array_type(), copy);
+        let method = Bound::from_owned_ptr_or_err(py, method)?.unbind();
+        let _ = METHODS[INDEX].set(py, method);
+        ORIGINALS[INDEX].store((*definition).ml_meth.PyCFunctionFastWithKeywords as _, Relaxed);
+        (*definition).ml_meth =
+            ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: wrapper::<INDEX> };
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn wrapper<const INDEX: usize>(
+    array: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
+    // well, on an array; GIL held.
+    unsafe {
+        let descr = (*array.cast::<PyArrayObject>()).descr;
+        let is_served = INDEX < SORTS && DType::try_of_descr(descr).is_some();
+        if is_served || !holds_ours(descr) {
+            let original: ffi::PyCFunctionFastWithKeywords =
+                std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            return original(array, arguments, count, names);
+        }
+        let py = Python::assume_attached();
+        match through_python::<INDEX>(py, array, arguments, count, names) {
+            Ok(result) => result.into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                ptr::null_mut()
+            }
+        }
+    }
+}
+
+/// `denizen._sorts.NAME(method, array, ..)`.
+///
+/// # Safety
+/// As for [`wrapper`].
+unsafe fn through_python<'py, const INDEX: usize>(
+    py: Python<'py>,
+    array: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> PyResult<Bound<'py, PyAny>> {
+    let function = py.import("denizen._sorts")?.getattr(NAMES[INDEX])?;
+    // SAFETY: the caller's promise: `count` arguments, then one a name.
+    unsafe {
+        let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
+        let mut all = vec![ptr::null_mut(), array];
+        all[0] = METHODS[INDEX].get(py).map_or(array, Py::as_ptr);
+        all.extend((0..count + named).map(|index| *arguments.offset(index)));
+        let result =
+            ffi::PyObject_Vectorcall(function.as_ptr(), all.as_ptr(), count as usize + 2, names);
+        Bound::from_owned_ptr_or_err(py, result)
+    }
+}
