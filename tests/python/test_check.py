@@ -346,14 +346,40 @@ def test_what_a_killed_operation_started_is_killed_too(tmp_path):
 
     ((_, ending),) = run_tasks([Task(hang, 0.7)], 1)
     assert ending.failure == "no end within 0.7 s"
-    for _ in range(100):
-        if not os.path.exists(f"/proc/{note.read_text()}/cmdline"):
-            break
-        if Path(f"/proc/{note.read_text()}/cmdline").read_bytes() == b"":
-            break  # a zombie: nobody collects it here
+    deadline = time.monotonic() + 20
+    while running(note.read_text()):
+        assert time.monotonic() < deadline, "the process that the operation started still runs"
         time.sleep(0.05)
-    else:
-        pytest.fail("the process that the operation started still runs")
+
+
+def running(process):
+    """Whether a process runs; one that only waits to be collected does not."""
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except FileNotFoundError:
+        return False
+
+
+def test_operations_end_with_the_process_that_started_them(tmp_path):
+    note = tmp_path / "note"
+    program = f"""
+import os, time
+from denizen.check.process import Task, run_tasks
+def work():
+    open({str(note)!r}, "w").write(str(os.getpid()))
+    time.sleep(600)
+list(run_tasks([Task(work, 600.0)], 1))
+"""
+    parent = subprocess.Popen([sys.executable, "-c", program])
+    deadline = time.monotonic() + 60
+    while not (note.exists() and note.read_text()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    while running(note.read_text()):
+        assert time.monotonic() < deadline, "the operation still runs"
+        time.sleep(0.05)
 
 
 def test_a_fork_while_arrays_are_alive_is_safe():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -70,6 +71,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.element is None:
         print("denizen check: name an element type, as in denizen:Integer", file=sys.stderr)
         return 2
+    # As Ctrl-C does: what was begun is cleaned up.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     bar = _Bar()
     try:
         find_dtype(options.element)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import gc
 import os
@@ -30,6 +31,9 @@ _DUMPS = ("Fatal Python error", "Current thread", "Thread 0x", "Stack (most rece
 #: The signal at which a process writes where it is, and the seconds that it has for that.
 _WHERE = signal.SIGUSR2
 _SAY = 0.2
+#: The C library, for what the kernel does and Python has no name for.
+_C = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
 #: Room that is read from a pipe at once.
 _CHUNK = 1 << 16
 
@@ -160,7 +164,10 @@ def _child(task: Task, writer: int, errors: int) -> NoReturn:
     """What the forked process does; it ends here, without the cleaning up of the interpreter."""
     try:
         os.setpgid(0, 0)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        # Not to be left running when this process's parent is killed.
+        _C.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
