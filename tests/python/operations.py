@@ -33,6 +33,8 @@ assignment: assign flat
 assignment: assign into flat
 overlap: assign shifted up
 overlap: assign reversed
+overlap: put from itself
+overlap: putmask from itself
 overlap: add reversed
 overlap: add to itself
 overlap: accumulate in place
@@ -45,7 +47,9 @@ indexing: tolist of a half-built array
 selection: take
 selection: take of a half-built array
 selection: put into a half-built array
+selection: put into a view
 selection: putmask
+selection: putmask of a view
 selection: place into a half-built array
 selection: choose
 selection: where with three arguments

@@ -240,3 +240,28 @@ def test_einsum_of_other_dtypes_is_numpys():
     assert np.einsum("ij->i", numbers, out=out) is out
     with pytest.raises(ValueError):
         np.einsum("ij->i", np.arange(3))
+
+
+def test_put_and_putmask_of_elements_that_only_move_are_errors():
+    a = np.array(["1", "2", "3", "4"], dtype=sorting.Unique)
+    for attempt in (
+        lambda: a[::2].put([0], a[3:]),
+        lambda: np.put(a, [0, 1], a[1:3]),
+        lambda: np.putmask(a[::-1], [True, False, False, True], a[:2]),
+        lambda: np.putmask(a, [True] * 4, values=a[::-1]),
+    ):
+        with pytest.raises(TypeError, match="not copyable"):
+            attempt()
+    assert a.astype("U1").tolist() == ["1", "2", "3", "4"]
+
+
+def test_put_and_putmask_through_a_copy_write_back():
+    a = np.array([str(x) for x in range(12)], dtype=sorting.Number).reshape(3, 4)
+    model = a.astype(object)
+    for x in (a, model):
+        x.T.put([1, 7, -1], x[0, :3], mode="wrap")
+        np.putmask(x[:, ::2], np.arange(6).reshape(3, 2) % 2 == 0, values=x[::-1, 1])
+    assert [str(x) for x in a.flat] == [str(x) for x in model.flat]
+    with pytest.raises(IndexError):
+        a.T.put([0, 99], a[0])
+    assert [str(x) for x in a.flat] == [str(x) for x in model.flat]
