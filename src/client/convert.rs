@@ -88,12 +88,28 @@ where
         batch(shared, report, |_| {
             let text = std::str::from_utf8(slice(bytes, size))
                 .map_err(|error| Error::value(format!("{}: {error}", shared.name())))?;
-            let value = text.parse::<T>().map_err(|error| {
-                Error::value(format!("{text:?} is not a {}: {error}", shared.name()))
-            })?;
+            let value = text
+                .parse::<T>()
+                .map_err(|error| not_a_value(text, shared.name(), &error.to_string()))?;
             S::store(cell, value);
             Ok(())
         })
+    }
+}
+
+/// The error of a text that is no value; of a long one it shows the start.
+#[cold]
+fn not_a_value(text: &str, name: &str, error: &str) -> Error {
+    const SHOWN: usize = 60;
+    let mut shown: String = text.chars().take(SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    let shown = format!("{shown:?}");
+    if error.contains(&shown) {
+        Error::value(error.to_owned())
+    } else {
+        Error::value(format!("{shown} is not a {name}: {error}"))
     }
 }
 

@@ -104,6 +104,7 @@ mod data;
 mod definition;
 mod error;
 mod float_functions;
+mod floats;
 mod guard;
 mod handle;
 mod loops;
@@ -123,6 +124,7 @@ pub use builder::{Casting, ElementBuilder, RawLoop, element, element_under_gil};
 pub use data::{adopt_raw, take_raw};
 pub use definition::Definition;
 pub use error::{Error, ErrorKind, Failure, Outcome, Raised};
+pub use floats::{Decoded, Half, LongDouble};
 pub use handle::ElementHandle;
 #[cfg(feature = "pyo3")]
 pub use pyo3_interop::{adopt, from_iter, read, take, write};

@@ -1,5 +1,6 @@
 //! NumPy's built-in number types, as operands of loops and casts.
 
+use super::floats::{Half, LongDouble};
 use super::handle::ElementHandle;
 use crate::abi::{Element, OPERAND_ELEMENT, OPERAND_NUMPY, OPERAND_SELF, Operand};
 
@@ -62,8 +63,10 @@ scalars! {
     u64 = 8,
     f32 = 11,
     f64 = 12,
+    LongDouble = 13,
     [f32; 2] = 14,
     [f64; 2] = 15,
+    Half = 23,
 }
 
 impl sealed::Sealed for bool {}

@@ -186,8 +186,8 @@ pub unsafe fn to_python(
 
 /// Reads a Python object into a vacant, aligned cell.
 ///
-/// In this order: a scalar of the type, the client's own conversion, text where the type reads
-/// it, and Python's and NumPy's numbers through the casts that the type has.
+/// In this order: a scalar of the type, the client's own conversion, text (`str`, or `bytes` of
+/// UTF-8) where the type reads it, and Python's and NumPy's numbers through the casts that the type has.
 ///
 /// # Errors
 /// `TypeError` for objects that the type cannot take; what the conversion fails with. The cell is
@@ -221,20 +221,13 @@ pub unsafe fn from_python(
         let status = unsafe { from_python(vtable.context, cell, object.cast(), &mut report) };
         return Failure::check(status, &report);
     }
-    // SAFETY: GIL held, a valid object.
-    if unsafe { ffi::PyUnicode_Check(object) } != 0
-        && let Some(from_text) = vtable.from_text
+    if let Some(from_text) = vtable.from_text
+        // SAFETY: GIL held, a valid object.
+        && let Some((text, size)) = unsafe { text_of(object) }?
     {
-        let mut size = 0;
-        // SAFETY: a string object; the text lives as long as it does.
-        let text = unsafe { ffi::PyUnicode_AsUTF8AndSize(object, &mut size) };
-        if text.is_null() {
-            return Err(already_raised());
-        }
         let mut report = Report::new();
-        // SAFETY: the vtable's contract; `size` readable bytes.
-        let status =
-            unsafe { from_text(vtable.context, cell, text.cast(), size as usize, &mut report) };
+        // SAFETY: the vtable's contract; `size` readable bytes, as long as the object lives.
+        let status = unsafe { from_text(vtable.context, cell, text, size, &mut report) };
         return Failure::check(status, &report);
     }
     // SAFETY: the caller's promise.
@@ -246,6 +239,29 @@ pub unsafe fn from_python(
         return Ok(());
     }
     Err(refused(element, object))
+}
+
+/// The text of a `str` or of `bytes`, as UTF-8; `None` for other objects.
+///
+/// # Errors
+/// A `str` that has no UTF-8.
+///
+/// # Safety
+/// `object` is a Python object; GIL held.
+unsafe fn text_of(object: *mut ffi::PyObject) -> Result<Option<(*const u8, usize)>, Failure> {
+    let mut size = 0;
+    // SAFETY: the caller's promise; both keep their bytes as long as they live.
+    let text = unsafe {
+        if ffi::PyUnicode_Check(object) != 0 {
+            ffi::PyUnicode_AsUTF8AndSize(object, &mut size)
+        } else if ffi::PyBytes_Check(object) != 0 {
+            size = ffi::PyBytes_Size(object);
+            ffi::PyBytes_AsString(object).cast_const()
+        } else {
+            return Ok(None);
+        }
+    };
+    if text.is_null() { Err(already_raised()) } else { Ok(Some((text.cast(), size as usize))) }
 }
 
 /// Reads a scalar of NumPy that Python does not take for a number (`float32`, `longdouble`,

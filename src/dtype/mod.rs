@@ -4,9 +4,9 @@
 //! * [`arming`]: how new arrays get managed segments;
 //! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
 //! * [`traverse`]: clear and fill-zero; [`within`]: copy and move;
-//! * [`casts`]: to and from NumPy's types, of which [`numbers`] are converted in blocks and
-//!   [`text_casts`] one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet,
-//!   [`choice`]: in which loop; [`ufuncs`]: loops, identities;
+//! * [`casts`]: to and from NumPy's types, of which [`numbers`] are converted in blocks and text
+//!   one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet, [`choice`]: in
+//!   which loop; [`ufuncs`]: loops, identities;
 //! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
 //! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`]: the scalar class that the
 //!   runtime makes, and its operators;
@@ -33,7 +33,6 @@ pub mod register;
 pub mod scalar;
 mod scalar_math;
 mod sort;
-mod text_casts;
 pub mod traverse;
 pub mod ufuncs;
 mod void_casts;

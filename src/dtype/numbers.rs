@@ -5,7 +5,12 @@
 //! become infinite, is an `OverflowError`; a value that has no exact integer is a `ValueError`.
 //! Only a float rounds to a narrower float.
 
-use crate::{abi, erased::Failure, numpy_abi::flags::*};
+use crate::{
+    abi,
+    client::{Half, LongDouble},
+    erased::Failure,
+    numpy_abi::flags::*,
+};
 use std::{
     ffi::{c_int, c_long, c_longlong, c_short},
     fmt::Display,
@@ -47,14 +52,21 @@ impl Number {
     pub fn is_same_as(&self, other: &Number) -> bool {
         (self.family, self.size) == (other.family, other.size)
     }
+
+    /// Of a complex type the type of its two parts.
+    pub fn part(&self) -> Option<&'static Number> {
+        let wanted = (Family::Float, self.size / 2);
+        let parts = NUMBERS.iter().find(|number| (number.family, number.size) == wanted);
+        parts.filter(|_| self.family == Family::Complex)
+    }
 }
 
 const fn row(type_number: i32, name: &'static str, family: Family, size: usize) -> Number {
     Number { type_number, name, family, size }
 }
 
-/// `long double`: 80 bits in 16 bytes on x86-64, 128 bits on aarch64.
-const LONG_DOUBLE: usize = 16;
+/// Bytes of a `long double`.
+const LONG_DOUBLE: usize = size_of::<LongDouble>();
 
 /// All of them.
 pub static NUMBERS: [Number; 18] = [
@@ -184,8 +196,8 @@ pub unsafe fn widen(
         }),
         (Family::Float, 2) => fill(target, |index| {
             // SAFETY: as above.
-            let bits = unsafe { source.at(index).cast::<u16>().read_unaligned() };
-            float(wide, half_to_f64(bits))
+            let half = unsafe { source.at(index).cast::<Half>().read_unaligned() };
+            float(wide, half.into())
         }),
         (Family::Float, 4) => fill(target, |index| {
             // SAFETY: as above.
@@ -198,8 +210,8 @@ pub unsafe fn widen(
         }),
         (Family::Float, LONG_DOUBLE) => fill(target, |index| {
             // SAFETY: as above.
-            let bytes = unsafe { source.at(index).cast::<[u8; LONG_DOUBLE]>().read_unaligned() };
-            let value = long_double::to_f64(bytes).ok_or_else(|| {
+            let number = unsafe { source.at(index).cast::<LongDouble>().read_unaligned() };
+            let value = number.to_f64().ok_or_else(|| {
                 Failure::new(abi::ERROR_VALUE, "a longdouble has no exact float64")
             })?;
             float(wide, value)
@@ -230,15 +242,7 @@ pub unsafe fn narrow(
     match (number.family, number.size) {
         (Family::Float, _) => drain(source, |index, bits| {
             // SAFETY: as above.
-            unsafe { write_float(number, number.size, target.at(index), as_float(wide, bits)) }
-        }),
-        (Family::Complex, size) => drain(source, |index, bits| {
-            // SAFETY: as above; the second half is the imaginary part.
-            unsafe {
-                write_float(number, size / 2, target.at(index), as_float(wide, bits))?;
-                target.at(index).add(size / 2).write_bytes(0, size / 2);
-            }
-            Ok(())
+            unsafe { write_float(number, target.at(index), as_float(wide, bits)) }
         }),
         _ => with_integer!(number, T => drain(source, |index, bits| {
             let value = as_integer(number, wide, bits)?;
@@ -338,22 +342,17 @@ fn as_integer(number: &Number, wide: Wide, bits: u64) -> Result<i128, Failure> {
 }
 
 /// # Safety
-/// `target` is `size` writable bytes.
-unsafe fn write_float(
-    number: &Number,
-    size: usize,
-    target: *mut u8,
-    value: f64,
-) -> Result<(), Failure> {
+/// `target` is room for a value of `number`.
+unsafe fn write_float(number: &Number, target: *mut u8, value: f64) -> Result<(), Failure> {
     // SAFETY: the caller's promise, for each size.
     unsafe {
-        match size {
+        match number.size {
             2 => {
-                let bits = half_from_f64(value);
-                if value.is_finite() && bits & 0x7c00 == 0x7c00 {
+                let half = Half::nearest(value);
+                if value.is_finite() && !half.is_finite() {
                     return Err(does_not_fit(value, number));
                 }
-                target.cast::<u16>().write_unaligned(bits);
+                target.cast::<Half>().write_unaligned(half);
             }
             4 => {
                 let narrowed = value as f32;
@@ -363,9 +362,7 @@ unsafe fn write_float(
                 target.cast::<f32>().write_unaligned(narrowed);
             }
             8 => target.cast::<f64>().write_unaligned(value),
-            LONG_DOUBLE => {
-                target.cast::<[u8; LONG_DOUBLE]>().write_unaligned(long_double::from_f64(value));
-            }
+            LONG_DOUBLE => target.cast::<LongDouble>().write_unaligned(value.into()),
             _ => return Err(unsupported(number)),
         }
     }
@@ -382,196 +379,50 @@ fn unsupported(number: &Number) -> Failure {
     Failure::new(abi::ERROR_TYPE, format!("no conversion with {}", number.name))
 }
 
-/// `2 ** exponent`, for exponents of normal floats.
-fn power_of_two(exponent: i32) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
+/// How many complex numbers at the start of a run have no imaginary part (a negative zero is none).
+///
+/// # Safety
+/// `source` is `count` readable values, `number` a complex type.
+pub unsafe fn count_real(number: &Number, source: Values, count: usize) -> usize {
+    let size = number.size / 2;
+    (0..count)
+        .position(|index| {
+            let part = source.at(index).wrapping_add(size);
+            // SAFETY: the caller's promise: the second half of a value.
+            unsafe {
+                match size {
+                    4 => part.cast::<f32>().read_unaligned() != 0.0,
+                    8 => part.cast::<f64>().read_unaligned() != 0.0,
+                    // A value without an exact float64 is not 0.
+                    _ => part.cast::<LongDouble>().read_unaligned().to_f64() != Some(0.0),
+                }
+            }
+        })
+        .unwrap_or(count)
 }
 
-/// The value of the bits of a `float16`.
-fn half_to_f64(bits: u16) -> f64 {
-    let fraction = f64::from(bits & 0x3ff);
-    let magnitude = match i32::from((bits >> 10) & 0x1f) {
-        0 => fraction * power_of_two(-24),
-        0x1f if fraction == 0.0 => f64::INFINITY,
-        0x1f => f64::NAN,
-        exponent => (1024.0 + fraction) * power_of_two(exponent - 25),
-    };
-    magnitude.copysign(if bits & 0x8000 == 0 { 1.0 } else { -1.0 })
+/// The failure of a complex number with an imaginary part.
+#[cold]
+pub fn is_not_real(number: &Number) -> Failure {
+    let name = number.name;
+    Failure::new(abi::ERROR_VALUE, format!("a {name} with an imaginary part is no real number"))
 }
 
-/// The bits of the nearest `float16`, ties to even.
-fn half_from_f64(value: f64) -> u16 {
-    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
-    let magnitude = value.abs();
-    if magnitude.is_nan() {
-        return sign | 0x7e00;
-    }
-    // Halfway between the largest finite value and the next power of two.
-    if magnitude >= 65520.0 {
-        return sign | 0x7c00;
-    }
-    if magnitude < power_of_two(-14) {
-        // Below the normal range all values are multiples of 2^-24; rounding up to 1024 of them
-        // gives the bits of the smallest normal value.
-        return sign | (magnitude * power_of_two(24)).round_ties_even() as u16;
-    }
-    let exponent = ((magnitude.to_bits() >> 52) & 0x7ff) as i32 - 1023;
-    let steps = (magnitude * power_of_two(10 - exponent)).round_ties_even() as u16;
-    // 2048 steps carry into the exponent, which is the next value's bits.
-    sign | ((((exponent + 15) as u16) << 10) + (steps - 1024))
-}
-
-/// `long double` of the platform, from and to `f64`.
-mod long_double {
-    use super::{LONG_DOUBLE, power_of_two};
-
-    /// Bits of the fraction as stored, the leading one included where it is.
-    #[cfg(target_arch = "x86_64")]
-    const FRACTION: u32 = 64;
-    #[cfg(not(target_arch = "x86_64"))]
-    const FRACTION: u32 = 112;
-    const BIAS: i32 = 16383;
-    const SPECIAL: i32 = 0x7fff;
-
-    /// Puts together sign, exponent and significand (leading one at bit 127, or all zero).
-    fn pack(negative: bool, exponent: i32, significand: u128) -> [u8; LONG_DOUBLE] {
-        // x87 stores the leading one, IEEE binary128 does not.
-        let fraction = if cfg!(target_arch = "x86_64") {
-            significand >> 64
-        } else {
-            (significand << 1) >> (128 - FRACTION)
-        };
-        let high = (u128::from(negative) << 15) | exponent as u128;
-        (fraction | (high << FRACTION)).to_le_bytes()
-    }
-
-    /// Exact: every `f64` is a `long double`.
-    pub fn from_f64(value: f64) -> [u8; LONG_DOUBLE] {
-        let negative = value.is_sign_negative();
-        if !value.is_finite() {
-            let significand = if value.is_nan() { 3 << 126 } else { 1 << 127 };
-            return pack(negative, SPECIAL, significand);
-        }
-        let bits = value.to_bits();
-        let stored = ((bits >> 52) & 0x7ff) as i32;
-        let mut fraction = u128::from(bits & ((1 << 52) - 1));
-        let mut scale = -1074;
-        if stored > 0 {
-            fraction |= 1 << 52;
-            scale += stored - 1;
-        }
-        if fraction == 0 {
-            return pack(negative, 0, 0);
-        }
-        let shift = fraction.leading_zeros();
-        let exponent = scale + 127 - shift as i32;
-        pack(negative, exponent + BIAS, fraction << shift)
-    }
-
-    /// The same value as an `f64`; `None` where it has none. NaN stays NaN.
-    pub fn to_f64(bytes: [u8; LONG_DOUBLE]) -> Option<f64> {
-        let all = u128::from_le_bytes(bytes);
-        let high = (all >> FRACTION) as u32 & 0xffff;
-        let (negative, stored) = (high & 0x8000 != 0, (high & 0x7fff) as i32);
-        let sign = if negative { -1.0 } else { 1.0 };
-        let mut fraction = all & ((1 << FRACTION) - 1);
-        // The value is fraction * 2^scale.
-        let mut scale = stored.max(1) - BIAS - FRACTION as i32;
-        if cfg!(target_arch = "x86_64") {
-            scale += 1;
-        }
-        if stored == SPECIAL {
-            // Without the bit that x87 calls the integer bit.
-            let payload =
-                if cfg!(target_arch = "x86_64") { fraction & !(1 << 63) } else { fraction };
-            return Some(if payload == 0 { f64::INFINITY * sign } else { f64::NAN });
-        }
-        if stored > 0 && !cfg!(target_arch = "x86_64") {
-            fraction |= 1 << FRACTION;
-        }
-        if fraction == 0 {
-            return Some(0.0 * sign);
-        }
-        let trailing = fraction.trailing_zeros();
-        let odd = fraction >> trailing;
-        scale += trailing as i32;
-        let width = 128 - odd.leading_zeros() as i32;
-        if width > 53 || scale < -1074 || scale + width > 1024 {
-            return None;
-        }
-        // In two steps, so that neither leaves the range; both are exact.
-        Some(sign * odd as f64 * power_of_two(scale / 2) * power_of_two(scale - scale / 2))
+/// Gives complex numbers no imaginary part.
+///
+/// # Safety
+/// `target` is `count` writable values, `number` a complex type.
+pub unsafe fn clear_imaginary(number: &Number, target: Values, count: usize) {
+    let size = number.size / 2;
+    for index in 0..count {
+        // SAFETY: the caller's promise: the second half of a value. Zero bytes are the number 0.
+        unsafe { target.at(index).add(size).write_bytes(0, size) };
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_half_survives_the_way_to_f64_and_back() {
-        for bits in 0..=u16::MAX {
-            let value = half_to_f64(bits);
-            if value.is_nan() {
-                assert!(half_to_f64(half_from_f64(value)).is_nan());
-            } else {
-                assert_eq!(half_from_f64(value), bits, "{value}");
-            }
-        }
-    }
-
-    #[test]
-    fn values_between_two_halves_round_to_the_even_one() {
-        for bits in (0..0x7bff).filter(|bits| bits & 0x7c00 != 0x7c00) {
-            let (low, high) = (half_to_f64(bits), half_to_f64(bits + 1));
-            let middle = (low + high) / 2.0;
-            let even = if bits & 1 == 0 { bits } else { bits + 1 };
-            assert_eq!(half_from_f64(middle), even);
-            assert_eq!(half_from_f64(middle.next_down()), bits);
-            assert_eq!(half_from_f64(middle.next_up()), bits + 1);
-        }
-        assert_eq!(half_from_f64(65519.99), 0x7bff);
-        assert_eq!(half_from_f64(65520.0), 0x7c00);
-    }
-
-    #[test]
-    fn long_doubles_hold_every_f64() {
-        for value in [
-            0.0,
-            1.0,
-            -1.5,
-            0.1,
-            f64::MAX,
-            f64::MIN_POSITIVE,
-            5e-324,
-            -1e-310,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            1e300,
-        ] {
-            let back = long_double::to_f64(long_double::from_f64(value));
-            assert_eq!(back.map(f64::to_bits), Some(value.to_bits()), "{value}");
-        }
-        assert!(long_double::to_f64(long_double::from_f64(f64::NAN)).is_some_and(f64::is_nan));
-        assert_eq!(
-            long_double::to_f64(long_double::from_f64(-0.0)).map(f64::to_bits),
-            Some((-0.0f64).to_bits())
-        );
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn a_long_double_with_more_bits_than_an_f64_is_refused() {
-        // 1 + 2^-63
-        let mut bytes = long_double::from_f64(1.0);
-        assert_eq!(bytes[..10], [0, 0, 0, 0, 0, 0, 0, 0x80, 0xff, 0x3f]);
-        bytes[0] = 1;
-        assert_eq!(long_double::to_f64(bytes), None);
-        // 2^1024
-        let mut bytes = long_double::from_f64(1.0);
-        bytes[8..10].copy_from_slice(&(1024u16 + 16383).to_le_bytes());
-        assert_eq!(long_double::to_f64(bytes), None);
-    }
 
     #[test]
     fn integers_that_do_not_fit_are_named_and_the_ones_before_are_written() {

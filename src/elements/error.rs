@@ -21,16 +21,14 @@ pub enum NumberError {
     FractionalExponent,
     /// A shift by a negative count.
     NegativeShift,
-    /// A conversion to an integer of something with a fractional part.
-    NotIntegral,
+    /// A conversion to an integer of something with a fractional part; the value, shortened.
+    NotIntegral(String),
     /// A conversion of an infinity.
     Infinite,
     /// A conversion of a NaN.
     NotANumber,
-    /// The value does not fit the named type.
-    DoesNotFit(&'static str),
-    /// A value larger than the largest float.
-    FloatOverflow,
+    /// The value, shortened, does not fit the named type.
+    DoesNotFit(String, &'static str),
     /// Text that is no number of the named type; the text, shortened.
     Text(&'static str, String),
     /// Bytes that the codec did not write.
@@ -48,14 +46,13 @@ impl NumberError {
     pub fn kind(&self) -> abi::ErrorKind {
         match self {
             NumberError::DivisionByZero => ERROR_ZERO_DIVISION,
-            NumberError::TooLarge
-            | NumberError::Infinite
-            | NumberError::DoesNotFit(_)
-            | NumberError::FloatOverflow => ERROR_OVERFLOW,
+            NumberError::TooLarge | NumberError::Infinite | NumberError::DoesNotFit(..) => {
+                ERROR_OVERFLOW
+            }
             NumberError::NegativeExponent
             | NumberError::FractionalExponent
             | NumberError::NegativeShift
-            | NumberError::NotIntegral
+            | NumberError::NotIntegral(_)
             | NumberError::NotANumber
             | NumberError::Text(..)
             | NumberError::Codec(_) => ERROR_VALUE,
@@ -104,11 +101,10 @@ impl fmt::Display for NumberError {
                 f.write_str("a rational to a fractional power is not rational")
             }
             NumberError::NegativeShift => f.write_str("negative shift count"),
-            NumberError::NotIntegral => f.write_str("cannot convert a fraction to an integer"),
-            NumberError::Infinite => f.write_str("cannot convert infinity"),
-            NumberError::NotANumber => f.write_str("cannot convert NaN"),
-            NumberError::DoesNotFit(target) => write!(f, "the value does not fit {target}"),
-            NumberError::FloatOverflow => f.write_str("the value is too large for a float"),
+            NumberError::NotIntegral(value) => write!(f, "{value} is not an integer"),
+            NumberError::Infinite => f.write_str("cannot convert infinity to an exact number"),
+            NumberError::NotANumber => f.write_str("cannot convert NaN to an exact number"),
+            NumberError::DoesNotFit(value, target) => write!(f, "{value} does not fit {target}"),
             NumberError::Text(name, text) => write!(f, "invalid literal for {name}: {text:?}"),
             NumberError::Codec(name) => write!(f, "damaged bytes of {name}"),
             NumberError::Object(text) => f.write_str(text),

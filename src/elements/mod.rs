@@ -11,12 +11,14 @@ mod floats;
 mod hot;
 pub mod integer;
 mod mixed;
+mod nearest;
 mod products;
 mod python;
 pub mod rational;
 mod register;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use error::NumberError;
 pub use integer::Integer;

@@ -199,6 +199,32 @@ functions! { ARRAY_FUNCTIONS, array_entry;
     PyArray_SetBaseObject = 282,
     fn set_base_object(array: *mut PyObject, base: *mut PyObject) -> c_int;
 
+    // Strings of `StringDType`. The descriptor is one of that DType. These four work without the
+    // GIL; whoever has the allocator must neither wait for the GIL nor run Python code.
+    /// Locks the memory of the strings of a descriptor's arrays.
+    NpyString_acquire_allocator = 316,
+    fn acquire_string_allocator(descr: *const PyArray_Descr) -> *mut npy_string_allocator;
+    /// Unlocks it.
+    NpyString_release_allocator = 318,
+    fn release_string_allocator(allocator: *mut npy_string_allocator);
+    /// Points `out` to a string's bytes, valid while the allocator is locked: 0; 1 where the
+    /// string is missing; -1 without an exception on failure.
+    NpyString_load = 313,
+    fn load_string(
+        allocator: *mut npy_string_allocator,
+        packed: *const npy_packed_static_string,
+        out: *mut npy_static_string,
+    ) -> c_int;
+    /// Puts a copy of `size` bytes into a string in place of what it holds: 0, or -1 without an
+    /// exception.
+    NpyString_pack = 314,
+    fn pack_string(
+        allocator: *mut npy_string_allocator,
+        packed: *mut npy_packed_static_string,
+        bytes: *const c_char,
+        size: usize,
+    ) -> c_int;
+
     // Memory handlers.
     /// Sets the context's handler (NULL: the default one): a new reference to the one before.
     PyDataMem_SetHandler = 304, fn set_handler(capsule: *mut PyObject) -> *mut PyObject;

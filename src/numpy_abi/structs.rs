@@ -108,6 +108,29 @@ pub struct PyArrayMethodObject {
     _marker: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
 }
 
+/// The memory of strings of `StringDType`; opaque.
+#[repr(C)]
+pub struct npy_string_allocator {
+    _opaque: [u8; 0],
+    _marker: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
+}
+
+/// An element of an array of `StringDType`; opaque.
+#[repr(C)]
+pub struct npy_packed_static_string {
+    _opaque: [u8; 0],
+    _marker: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
+}
+
+/// The bytes of such an element (`npy_unpacked_static_string`): UTF-8, not terminated.
+#[repr(C)]
+pub struct npy_static_string {
+    /// How many.
+    pub size: usize,
+    /// Where; may be NULL where there are none.
+    pub buf: *const c_char,
+}
+
 /// What a loop learns about its call. The tail (from `_reserved`) exists since NumPy 2.4.
 #[repr(C)]
 pub struct PyArrayMethod_Context {

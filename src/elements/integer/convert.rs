@@ -3,7 +3,10 @@
 
 use super::Integer;
 use super::value::{Parts, SMALL_MAX, SMALL_MIN};
-use crate::elements::NumberError;
+use crate::client::{Decoded, Half, LongDouble};
+use crate::elements::nearest::{Float, fitting, nearest_integer};
+use crate::elements::{NumberError, Rational};
+use dashu_base::{BitTest, Sign};
 use dashu_int::IBig;
 
 impl From<i128> for Integer {
@@ -37,9 +40,7 @@ impl TryFrom<&Integer> for i64 {
     fn try_from(value: &Integer) -> Result<i64, NumberError> {
         match value.parts() {
             Parts::Small(value) => Ok(value),
-            Parts::Big(value) => {
-                i64::try_from(value).map_err(|_| NumberError::DoesNotFit("a 64-bit integer"))
-            }
+            Parts::Big(value) => i64::try_from(value).map_err(|_| big_does_not_fit(value, "int64")),
         }
     }
 }
@@ -49,10 +50,12 @@ impl TryFrom<&Integer> for u64 {
 
     #[inline]
     fn try_from(value: &Integer) -> Result<u64, NumberError> {
-        let refused = NumberError::DoesNotFit("an unsigned 64-bit integer");
         match value.parts() {
-            Parts::Small(value) => u64::try_from(value).map_err(|_| refused),
-            Parts::Big(value) => u64::try_from(value).map_err(|_| refused),
+            Parts::Small(value) => u64::try_from(value)
+                .map_err(|_| NumberError::DoesNotFit(value.to_string(), "uint64")),
+            Parts::Big(value) => {
+                u64::try_from(value).map_err(|_| big_does_not_fit(value, "uint64"))
+            }
         }
     }
 }
@@ -64,7 +67,7 @@ impl TryFrom<&Integer> for i128 {
         match value.parts() {
             Parts::Small(value) => Ok(value.into()),
             Parts::Big(value) => {
-                i128::try_from(value).map_err(|_| NumberError::DoesNotFit("a 128-bit integer"))
+                i128::try_from(value).map_err(|_| big_does_not_fit(value, "128 bits"))
             }
         }
     }
@@ -83,7 +86,7 @@ impl TryFrom<f64> for Integer {
                 debug_assert!((SMALL_MIN..=SMALL_MAX).contains(&small));
                 Ok(Integer::from(small))
             } else {
-                Err(NumberError::NotIntegral)
+                Err(NumberError::NotIntegral(value.to_string()))
             };
         }
         if value.is_nan() {
@@ -94,18 +97,104 @@ impl TryFrom<f64> for Integer {
     }
 }
 
+/// Exact, so only for a number that is integral.
+impl TryFrom<LongDouble> for Integer {
+    type Error = NumberError;
+
+    fn try_from(value: LongDouble) -> Result<Self, NumberError> {
+        match value.decode() {
+            Decoded::NotANumber => Err(NumberError::NotANumber),
+            Decoded::Infinite { .. } => Err(NumberError::Infinite),
+            // The mantissa is odd.
+            Decoded::Finite { exponent: ..0, .. } => {
+                Err(NumberError::NotIntegral(Rational::try_from(value)?.shown()))
+            }
+            Decoded::Finite { negative, mantissa, exponent } => {
+                let magnitude = IBig::from(mantissa) << exponent as usize;
+                Ok(if negative { -magnitude } else { magnitude }.into())
+            }
+        }
+    }
+}
+
+/// The nearest float, ties to even; an error where the value rounds beyond the largest one.
 impl TryFrom<&Integer> for f64 {
     type Error = NumberError;
 
-    /// The nearest float, ties to even; an error where the value rounds beyond the largest one.
     #[inline]
     fn try_from(value: &Integer) -> Result<f64, NumberError> {
         match value.parts() {
             Parts::Small(value) => Ok(value as f64),
-            Parts::Big(value) => {
-                let float = value.to_f64().value();
-                if float.is_finite() { Ok(float) } else { Err(NumberError::FloatOverflow) }
+            Parts::Big(big) => nearest_of(big),
+        }
+    }
+}
+
+/// As for `f64`, rounded once.
+impl TryFrom<&Integer> for f32 {
+    type Error = NumberError;
+
+    fn try_from(value: &Integer) -> Result<f32, NumberError> {
+        match value.parts() {
+            Parts::Small(value) => Ok(value as f32),
+            Parts::Big(big) => nearest_of(big),
+        }
+    }
+}
+
+/// As for `f64`, rounded once.
+impl TryFrom<&Integer> for Half {
+    type Error = NumberError;
+
+    fn try_from(value: &Integer) -> Result<Half, NumberError> {
+        // Integers beyond the exact ones of a `f64` are beyond the range here.
+        let half = f64::try_from(value).ok().map(Half::nearest);
+        fitting(half.filter(|half| half.is_finite()), || value.shown())
+    }
+}
+
+/// As for `f64`, rounded once.
+impl TryFrom<&Integer> for LongDouble {
+    type Error = NumberError;
+
+    fn try_from(value: &Integer) -> Result<LongDouble, NumberError> {
+        match value.parts() {
+            Parts::Small(small) => {
+                // 63 bits fit the type.
+                let magnitude = small.unsigned_abs().into();
+                fitting(LongDouble::exact(small < 0, magnitude, 0), || value.shown())
             }
+            Parts::Big(big) => nearest_of(big),
+        }
+    }
+}
+
+fn nearest_of<F: Float>(value: &IBig) -> Result<F, NumberError> {
+    let (sign, magnitude) = value.clone().into_parts();
+    fitting(nearest_integer(sign == Sign::Negative, &magnitude), || shown(value))
+}
+
+#[cold]
+fn big_does_not_fit(value: &IBig, target: &'static str) -> NumberError {
+    NumberError::DoesNotFit(shown(value), target)
+}
+
+/// The digits, where they are few.
+fn shown(value: &IBig) -> String {
+    /// About 60 digits.
+    const SHOWN_BITS: usize = 200;
+    match value.bit_len() {
+        ..=SHOWN_BITS => value.to_string(),
+        bits => format!("an integer of {bits} bits"),
+    }
+}
+
+impl Integer {
+    /// The value for a message: its digits, where they are few.
+    pub(crate) fn shown(&self) -> String {
+        match self.parts() {
+            Parts::Small(value) => value.to_string(),
+            Parts::Big(value) => shown(value),
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::dot::IntegerDot;
 use super::{Integer, loops, order};
 use crate::abi::{OK, Report, Status};
-use crate::client::{Casting, ElementBuilder, InlineDefault, element};
+use crate::client::{Casting, ElementBuilder, Half, InlineDefault, LongDouble, element};
 use crate::elements::NumberError;
 use crate::elements::call::loop_fn;
 use crate::elements::floats::FloatComparisons;
@@ -122,10 +122,14 @@ fn casts(builder: Builder) -> Builder {
         .cast_from(Casting::Safe, |value: i64| Integer::from(value))
         .cast_from(Casting::Safe, |value: u64| Integer::from(value))
         .cast_from(Casting::Unsafe, |value: f64| Integer::try_from(value))
+        .cast_from(Casting::Unsafe, |value: LongDouble| Integer::try_from(value))
         .cast_to::<bool, _>(Casting::Unsafe, |value| !value.is_zero())
         .cast_to::<i64, _>(Casting::SameKind, |value: &Integer| i64::try_from(value))
         .cast_to::<u64, _>(Casting::SameKind, |value: &Integer| u64::try_from(value))
+        .cast_to::<Half, _>(Casting::SameKind, |value: &Integer| Half::try_from(value))
+        .cast_to::<f32, _>(Casting::SameKind, |value: &Integer| f32::try_from(value))
         .cast_to::<f64, _>(Casting::SameKind, |value: &Integer| f64::try_from(value))
+        .cast_to::<LongDouble, _>(Casting::SameKind, |value: &Integer| LongDouble::try_from(value))
 }
 
 /// Runs a sort; only a panic can fail it.

@@ -2,7 +2,7 @@
 
 use super::Integer;
 use super::value::Parts;
-use crate::elements::{MAX_BITS, NumberError};
+use crate::elements::{MAX_BITS, NumberError, text};
 use dashu_int::UBig;
 use std::fmt;
 use std::str::FromStr;
@@ -27,15 +27,15 @@ impl fmt::Debug for Integer {
 impl FromStr for Integer {
     type Err = NumberError;
 
-    /// Decimal digits with an optional sign, single underscores between digits, and white space
-    /// around.
+    /// Decimal digits of any script with an optional sign, single underscores between digits, and
+    /// white space around.
     fn from_str(text: &str) -> Result<Self, NumberError> {
         let refused = || NumberError::text(NAME, text);
-        let trimmed = text.trim();
-        let (negative, digits) = match trimmed.as_bytes().first() {
-            Some(b'-') => (true, &trimmed[1..]),
-            Some(b'+') => (false, &trimmed[1..]),
-            _ => (false, trimmed),
+        let plain = text::plain(text);
+        let (negative, digits) = match plain.as_bytes().first() {
+            Some(b'-') => (true, &plain[1..]),
+            Some(b'+') => (false, &plain[1..]),
+            _ => (false, &*plain),
         };
         let value = parse_digits(digits.as_bytes())?.ok_or_else(refused)?;
         Ok(if negative { value.neg() } else { value })

@@ -3,9 +3,11 @@
 
 use super::Rational;
 use super::value::Parts;
+use crate::client::{Decoded, Half, LongDouble};
 use crate::elements::integer::gcd_u64;
+use crate::elements::nearest::{Float, fitting, nearest_fraction, nearest_integer};
 use crate::elements::{Integer, NumberError};
-use dashu_base::{BitTest, DivRem, Sign};
+use dashu_base::Sign;
 use dashu_int::{IBig, UBig};
 use dashu_ratio::RBig;
 
@@ -24,7 +26,11 @@ impl TryFrom<&Rational> for Integer {
 
     #[inline]
     fn try_from(value: &Rational) -> Result<Self, NumberError> {
-        if value.is_integer() { Ok(value.numerator()) } else { Err(NumberError::NotIntegral) }
+        if value.is_integer() {
+            Ok(value.numerator())
+        } else {
+            Err(NumberError::NotIntegral(value.shown()))
+        }
     }
 }
 
@@ -68,10 +74,32 @@ impl TryFrom<f64> for Rational {
     }
 }
 
+/// Every finite number is a fraction.
+impl TryFrom<LongDouble> for Rational {
+    type Error = NumberError;
+
+    fn try_from(value: LongDouble) -> Result<Self, NumberError> {
+        match value.decode() {
+            Decoded::NotANumber => Err(NumberError::NotANumber),
+            Decoded::Infinite { .. } => Err(NumberError::Infinite),
+            Decoded::Finite { negative, mantissa, exponent } => {
+                let magnitude = IBig::from(mantissa);
+                let numerator = if negative { -magnitude } else { magnitude };
+                let distance = exponent.unsigned_abs() as usize;
+                Ok(if exponent < 0 {
+                    RBig::from_parts(numerator, UBig::ONE << distance).into()
+                } else {
+                    (numerator << distance).into()
+                })
+            }
+        }
+    }
+}
+
+/// The nearest float, ties to even; an error where the value rounds beyond the largest one.
 impl TryFrom<&Rational> for f64 {
     type Error = NumberError;
 
-    /// The nearest float, ties to even; an error where the value rounds beyond the largest one.
     #[inline]
     fn try_from(value: &Rational) -> Result<f64, NumberError> {
         /// Integers up to here are exact as floats.
@@ -83,54 +111,72 @@ impl TryFrom<&Rational> for f64 {
                 // One division of exact operands rounds once.
                 Ok(numerator as f64 / denominator as f64)
             }
-            _ => nearest_float(&value.wide()).ok_or(NumberError::FloatOverflow),
+            _ => nearest_of(value),
         }
     }
 }
 
-/// The nearest float of a fraction that is not 0; `None` beyond the largest.
-fn nearest_float(value: &RBig) -> Option<f64> {
-    /// More bits than a float keeps, so that a bit below them can stand for the rest.
-    const QUOTIENT_BITS: isize = 66;
-    let (sign, numerator) = value.numerator().clone().into_parts();
-    let denominator = value.denominator();
-    // quotient = numerator * 2^shift / denominator, with 66 or 67 bits.
-    let shift = QUOTIENT_BITS - numerator.bit_len() as isize + denominator.bit_len() as isize;
-    let distance = shift.unsigned_abs();
-    let (quotient, rest) = if shift >= 0 {
-        (numerator << distance).div_rem(denominator)
-    } else {
-        numerator.div_rem(denominator << distance)
-    };
-    // The lowest bit tells that something follows.
-    let quotient = u128::try_from(quotient).ok()? | u128::from(!rest.is_zero());
-    // The value is quotient * 2^-shift; its leading bit has this exponent.
-    let top = 127 - quotient.leading_zeros() as isize - shift;
-    if top > 1023 {
-        return None;
+/// As for `f64`, rounded once.
+impl TryFrom<&Rational> for f32 {
+    type Error = NumberError;
+
+    fn try_from(value: &Rational) -> Result<f32, NumberError> {
+        /// Integers up to here are exact as floats.
+        const EXACT: u64 = 1 << 24;
+        match value.parts() {
+            Parts::Small(numerator, denominator)
+                if numerator.unsigned_abs() <= EXACT && denominator <= EXACT =>
+            {
+                Ok(numerator as f32 / denominator as f32)
+            }
+            _ => nearest_of(value),
+        }
     }
-    // Below the normal range the last bit stays at 2^-1074.
-    let last = (top - 52).max(-1074);
-    let drop = (last + shift) as u32;
-    let mantissa = if drop > 127 { 0 } else { round_shift(quotient, drop) };
-    // At most 2^53: exact. The power may be subnormal, so in two steps, each exact.
-    let half = last / 2;
-    let float = mantissa as f64 * power_of_two(half) * power_of_two(last - half);
-    let float = if sign == Sign::Negative { -float } else { float };
-    float.is_finite().then_some(float)
 }
 
-/// `value >> count`, to nearest, ties to even. The count is from 1 to 127.
-fn round_shift(value: u128, count: u32) -> u128 {
-    let floor = value >> count;
-    let rest = value & ((1 << count) - 1);
-    let half = 1 << (count - 1);
-    floor + u128::from(rest > half || (rest == half && floor & 1 == 1))
+/// As for `f64`, rounded once.
+impl TryFrom<&Rational> for Half {
+    type Error = NumberError;
+
+    fn try_from(value: &Rational) -> Result<Half, NumberError> {
+        nearest_of(value)
+    }
 }
 
-/// `2 ** exponent` for an exponent of a normal float.
-fn power_of_two(exponent: isize) -> f64 {
-    f64::from_bits(((exponent + 1023) as u64) << 52)
+/// As for `f64`, rounded once.
+impl TryFrom<&Rational> for LongDouble {
+    type Error = NumberError;
+
+    fn try_from(value: &Rational) -> Result<LongDouble, NumberError> {
+        nearest_of(value)
+    }
+}
+
+fn nearest_of<F: Float>(value: &Rational) -> Result<F, NumberError> {
+    let wide = value.wide();
+    let (sign, numerator) = wide.numerator().clone().into_parts();
+    let negative = sign == Sign::Negative;
+    let float = if numerator.is_zero() {
+        nearest_integer(negative, &numerator)
+    } else {
+        nearest_fraction(negative, &numerator, wide.denominator())
+    };
+    fitting(float, || value.shown())
+}
+
+impl Rational {
+    /// The value for a message: its digits, where they are few.
+    pub(crate) fn shown(&self) -> String {
+        if self.is_integer() {
+            return self.numerator().shown();
+        }
+        match (self.numerator().shown(), self.denominator().shown()) {
+            (numerator, denominator) if numerator.contains(' ') || denominator.contains(' ') => {
+                format!("a fraction of {} bits", self.bits())
+            }
+            (numerator, denominator) => format!("{numerator}/{denominator}"),
+        }
+    }
 }
 
 impl Rational {

@@ -2,7 +2,7 @@
 
 use super::Rational;
 use super::dot::RationalDot;
-use crate::client::{Casting, ElementBuilder, InlineDefault, element};
+use crate::client::{Casting, ElementBuilder, Half, InlineDefault, LongDouble, element};
 use crate::elements::Integer;
 use crate::elements::call::loop_fn;
 use crate::elements::floats::FloatComparisons;
@@ -101,8 +101,12 @@ fn casts(builder: Builder) -> Builder {
         .cast_from(Casting::Safe, |value: i64| Rational::from(value))
         .cast_from(Casting::Safe, |value: u64| Rational::from(value))
         .cast_from(Casting::Unsafe, |value: f64| Rational::try_from(value))
+        .cast_from(Casting::Unsafe, |value: LongDouble| Rational::try_from(value))
         .cast_to::<bool, _>(Casting::Unsafe, |value| !value.is_zero())
         .cast_to::<i64, _>(Casting::Unsafe, move |value: &Rational| i64::try_from(&integer(value)?))
         .cast_to::<u64, _>(Casting::Unsafe, move |value: &Rational| u64::try_from(&integer(value)?))
+        .cast_to::<Half, _>(Casting::SameKind, |value: &Rational| Half::try_from(value))
+        .cast_to::<f32, _>(Casting::SameKind, |value: &Rational| f32::try_from(value))
         .cast_to::<f64, _>(Casting::SameKind, |value: &Rational| f64::try_from(value))
+        .cast_to::<LongDouble, _>(Casting::SameKind, |value: &Rational| LongDouble::try_from(value))
 }

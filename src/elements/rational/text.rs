@@ -3,7 +3,7 @@
 use super::Rational;
 use super::value::Parts;
 use crate::elements::integer::parse_digits;
-use crate::elements::{Integer, MAX_BITS, NumberError};
+use crate::elements::{Integer, MAX_BITS, NumberError, text};
 use std::fmt;
 use std::str::FromStr;
 
@@ -49,9 +49,9 @@ struct Literal<'a> {
     denominator: Option<&'a str>,
 }
 
-/// `None` where the text has another form.
+/// `None` where the text, [`text::plain`] already, has another form.
 fn split(text: &str) -> Option<Literal<'_>> {
-    let (negative, rest) = take_sign(text.trim());
+    let (negative, rest) = take_sign(text);
     let (whole, mut rest) = take_digits(rest);
     let mut literal = Literal { negative, whole, decimals: "", exponent: None, denominator: None };
     if let Some(denominator) = rest.trim_start().strip_prefix('/') {
@@ -75,11 +75,12 @@ fn split(text: &str) -> Option<Literal<'_>> {
 impl FromStr for Rational {
     type Err = NumberError;
 
-    /// `3/4`, `3`, `0.75`, `7.5e-1`, with sign, single underscores between digits, and white
-    /// space around.
+    /// `3/4`, `3`, `0.75`, `7.5e-1`, with sign, single underscores between decimal digits of any
+    /// script, and white space around.
     fn from_str(text: &str) -> Result<Self, NumberError> {
         let refused = || NumberError::text(NAME, text);
-        let literal = split(text).ok_or_else(refused)?;
+        let plain = text::plain(text);
+        let literal = split(&plain).ok_or_else(refused)?;
         let digits = |part: &str| parse_digits(part.as_bytes())?.ok_or_else(refused);
         let optional = |part: &str| if part.is_empty() { Ok(Integer::ZERO) } else { digits(part) };
 

@@ -1,12 +1,14 @@
-//! Casts between an element type and fixed-size text (`U`) or bytes (`S`).
+//! Casts between an element type and text: of fixed size (`U`, `S`) and `StringDType`.
 //!
 //! Text is never cut: a value whose text does not fit is a `ValueError`. NumPy resolves dtypes
 //! without looking at values, so a target without a size (`astype(str)`) gets
-//! [`DEFAULT_LENGTH`] characters, as other user dtypes do with a length of their own.
+//! [`DEFAULT_LENGTH`] characters, as other user dtypes do with a length of their own; longer text
+//! goes to `StringDType`, which has no size.
 
-use super::{DType, access::Run};
+use super::text_form::{TextForm, UCS4};
 use crate::{
     abi::{self, Report, Sink, Status},
+    dtype::{DType, access::Run, within},
     erased::{ElementType, Failure},
     numpy_abi::{self, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethodObject, flags::*},
 };
@@ -15,118 +17,6 @@ use std::ffi::{c_int, c_void};
 
 /// Characters of a text dtype whose size nobody gave.
 const DEFAULT_LENGTH: usize = 64;
-/// Bytes of one character in a `U` array.
-const UCS4: usize = 4;
-
-/// How the values of a text dtype look.
-#[derive(Clone, Copy)]
-pub(super) struct TextForm {
-    /// Characters of four bytes, else bytes.
-    wide: bool,
-    /// Characters or bytes in one value.
-    length: usize,
-    /// Characters have the other byte order.
-    swapped: bool,
-}
-
-impl TextForm {
-    /// For casts without text.
-    pub const NONE: TextForm = TextForm { wide: false, length: 0, swapped: false };
-
-    /// # Safety
-    /// `descr` is a descriptor of a text dtype.
-    pub unsafe fn of(descr: *const PyArray_Descr) -> TextForm {
-        // SAFETY: the caller's promise; only plain fields are read.
-        let (type_num, size, order) =
-            unsafe { ((*descr).type_num, (*descr).elsize as usize, (*descr).byteorder as u8) };
-        let other_order = if cfg!(target_endian = "little") { b'>' } else { b'<' };
-        let wide = type_num == NPY_UNICODE;
-        TextForm {
-            wide,
-            length: if wide { size / UCS4 } else { size },
-            swapped: order == other_order,
-        }
-    }
-
-    /// Reads one value as UTF-8, without the zeros at its end.
-    ///
-    /// # Safety
-    /// `value` is one readable value of this form, aligned or not.
-    unsafe fn read(self, value: *const u8, text: &mut String) -> Result<(), Failure> {
-        text.clear();
-        if !self.wide {
-            // SAFETY: the caller's promise.
-            let bytes = unsafe { std::slice::from_raw_parts(value, self.length) };
-            let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
-            let read = std::str::from_utf8(&bytes[..end])
-                .map_err(|_| Failure::new(abi::ERROR_VALUE, "the bytes are not UTF-8 text"))?;
-            text.push_str(read);
-            return Ok(());
-        }
-        let character = |index: usize| {
-            // SAFETY: the caller's promise: `length` characters.
-            let unit = unsafe { value.cast::<u32>().add(index).read_unaligned() };
-            if self.swapped { unit.swap_bytes() } else { unit }
-        };
-        let end = (0..self.length).rposition(|index| character(index) != 0);
-        for unit in (0..end.map_or(0, |last| last + 1)).map(character) {
-            let read = char::from_u32(unit).ok_or_else(|| {
-                Failure::new(abi::ERROR_VALUE, format!("U+{unit:04X} is no character"))
-            })?;
-            text.push(read);
-        }
-        Ok(())
-    }
-
-    /// Writes one value.
-    ///
-    /// # Safety
-    /// `value` is room for one value of this form, aligned or not.
-    unsafe fn write(self, value: *mut u8, text: &str) -> Result<(), Failure> {
-        if !self.wide {
-            if !text.is_ascii() {
-                return Err(Failure::new(
-                    abi::ERROR_VALUE,
-                    format!("the text {text:?} is not ASCII; cast to str instead of bytes"),
-                ));
-            }
-            if text.len() > self.length {
-                return Err(self.too_long(text));
-            }
-            // SAFETY: the caller's promise, and the text fits.
-            unsafe {
-                value.copy_from_nonoverlapping(text.as_ptr(), text.len());
-                value.add(text.len()).write_bytes(0, self.length - text.len());
-            }
-            return Ok(());
-        }
-        if text.len() > self.length && text.chars().count() > self.length {
-            return Err(self.too_long(text));
-        }
-        let units = text.chars().map(u32::from).chain(std::iter::repeat(0));
-        for (index, unit) in units.take(self.length).enumerate() {
-            let unit = if self.swapped { unit.swap_bytes() } else { unit };
-            // SAFETY: the caller's promise: room for `length` characters.
-            unsafe { value.cast::<u32>().add(index).write_unaligned(unit) };
-        }
-        Ok(())
-    }
-
-    #[cold]
-    fn too_long(self, text: &str) -> Failure {
-        let needed = text.chars().count();
-        let start: String = text.chars().take(24).collect();
-        let dots = if needed > 24 { ".." } else { "" };
-        let (length, kind) = (self.length, if self.wide { 'U' } else { 'S' });
-        Failure::new(
-            abi::ERROR_VALUE,
-            format!(
-                "the text {start}{dots} has {needed} characters and does not fit {kind}{length}; \
-                 cast to {kind}{needed}"
-            ),
-        )
-    }
-}
 
 /// Reads values from text.
 ///
@@ -140,7 +30,7 @@ pub(super) unsafe fn from_text(
     from: Run,
 ) -> Result<(), Failure> {
     let Some(load) = element.vtable().from_text else {
-        return Err(super::within::missing(element, "conversion from text"));
+        return Err(within::missing(element, "conversion from text"));
     };
     let mut text = String::new();
     for index in 0..to.count {
@@ -171,7 +61,7 @@ pub(super) unsafe fn to_text(
     from: Run,
 ) -> Result<(), Failure> {
     let Some(save) = element.vtable().to_text else {
-        return Err(super::within::missing(element, "conversion to text"));
+        return Err(within::missing(element, "conversion to text"));
     };
     let mut bytes: Vec<u8> = Vec::new();
     for index in 0..to.count {
@@ -234,7 +124,8 @@ pub(super) unsafe extern "C" fn resolve_from_text(
     NPY_UNSAFE_CASTING
 }
 
-/// To text of the given size, or of the default one.
+/// To text of the given size, or of the default one. As for NumPy's integers the cast is safe where
+/// nobody gave a size, else within the kind.
 pub(super) unsafe extern "C" fn resolve_to_text(
     _method: *mut PyArrayMethodObject,
     dtypes: *const *mut PyArray_DTypeMeta,
@@ -246,29 +137,38 @@ pub(super) unsafe extern "C" fn resolve_to_text(
     // NULL) and room for two new references; GIL held.
     unsafe {
         let mut to = *given.add(1);
+        let mut level = NPY_SAFE_CASTING;
         if to.is_null() {
-            to = new_text_descr((**dtypes.add(1)).type_num);
+            to = new_text_descr(*dtypes.add(1));
             if to.is_null() {
                 return -1;
             }
         } else {
             ffi::Py_INCREF(to.cast());
+            if (*to).type_num != NPY_VSTRING {
+                level = NPY_SAME_KIND_CASTING;
+            }
         }
         ffi::Py_INCREF((*given).cast());
         *out = *given;
         *out.add(1) = to;
+        level
     }
-    NPY_SAME_KIND_CASTING
 }
 
-/// A new text descriptor of the default size; NULL with an exception on failure.
+/// A new descriptor of a text DType, of the default size where it has one; NULL with an exception
+/// on failure.
 ///
 /// # Safety
-/// GIL held; a type number of a text dtype.
-unsafe fn new_text_descr(type_num: c_int) -> *mut PyArray_Descr {
+/// GIL held; a text DType.
+unsafe fn new_text_descr(class: *mut PyArray_DTypeMeta) -> *mut PyArray_Descr {
     let Some(numpy) = numpy_abi::get() else { return std::ptr::null_mut::<c_void>().cast() };
     // SAFETY: the caller's promise; the copy is ours to change before anybody sees it.
     unsafe {
+        let type_num = (*class).type_num;
+        if type_num == NPY_VSTRING {
+            return numpy.get_default_descr(class);
+        }
         let plain = numpy.descr_from_type(type_num);
         if plain.is_null() {
             return plain;
