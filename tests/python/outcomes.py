@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,27 @@ def whole(value: Any) -> int:
     return int(value)
 
 
+#: The types of the parts of complex numbers.
+PARTS = {"F": "f4", "D": "f8", "G": "g"}
+
+
+def nearest(value: Any, dtype: Any) -> Any:
+    """The nearest number of a floating-point dtype to an exact one, rounded once, ties to even.
+    From the definition: no arithmetic of floats in between."""
+    info = np.finfo(dtype)
+    value = Fraction(value)
+    top = abs(value.numerator).bit_length() - value.denominator.bit_length()
+    if abs(value) < Fraction(2) ** top:
+        top -= 1
+    last = max(top, int(info.minexp)) - int(info.nmant)
+    mantissa = round(abs(value) / Fraction(2) ** last)
+    if mantissa * Fraction(2) ** last >= Fraction(2) ** int(info.maxexp):
+        raise OverflowError(value)
+    # Exact, in a type that holds all of these numbers.
+    wide = np.ldexp(np.longdouble(mantissa), last)
+    return np.dtype(dtype).type(-wide if value < 0 else wide)
+
+
 def to_number(value: Any, name: str) -> Any:
     """What the value is in a type of NumPy's."""
     dtype = np.dtype(name)
@@ -82,10 +104,7 @@ def to_number(value: Any, name: str) -> Any:
         if not limits.min <= value <= limits.max:
             raise OverflowError(value)
         return value
-    with np.errstate(over="ignore"):
-        result = dtype.type(float(value))
-    if not np.isfinite(result):
-        raise OverflowError(value)
+    result = dtype.type(nearest(value, PARTS.get(dtype.char, name)))
     # As `tolist` has it, which leaves long doubles as they are.
     return result.item()
 
