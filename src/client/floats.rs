@@ -110,7 +110,7 @@ impl LongDouble {
             return None;
         }
         // The exponent of the last bit that is kept.
-        let last = (top - (Self::PRECISION as i32 - 1)).max(Self::LOWEST_EXPONENT);
+        let last = top.saturating_sub(Self::PRECISION as i32 - 1).max(Self::LOWEST_EXPONENT);
         let shift = exponent.checked_sub(last)?;
         let digits = if shift >= 0 {
             // At most the precision above the last bit.
