@@ -372,7 +372,7 @@ def test_ranges_between_elements_are_floats():
     assert np.linspace(Integer(0), Integer(10), 5).tolist() == [0, 2.5, 5, 7.5, 10]
     assert np.linspace(Rational(0), Rational(1, 2), 3).tolist() == [0, 0.25, 0.5]
     assert np.linspace(0, 10, 6, dtype=Integer).tolist() == [0, 2, 4, 6, 8, 10]
-    with pytest.raises(ValueError, match="fraction"):
+    with pytest.raises(ValueError, match="is not an integer"):
         np.linspace(0, 10, 5, dtype=Integer)
 
 
