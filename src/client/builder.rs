@@ -294,8 +294,31 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
     where
         T: fmt::Display + FromStr<Err: fmt::Display>,
     {
+        self.parsed_by(convert::parse)
+    }
+
+    /// Text both ways: [`fmt::Display`], and what `parse` makes of a text, whose errors are raised
+    /// as they are.
+    pub fn text_with<R: Outcome<T>>(
+        self,
+        parse: impl Fn(&str) -> R + Send + Sync + 'static,
+    ) -> ElementBuilder<T, S::Decided>
+    where
+        T: fmt::Display,
+    {
+        self.parsed_by(move |text, _| parse(text).outcome())
+    }
+
+    fn parsed_by(
+        self,
+        parse: impl Fn(&str, &str) -> Result<T, Failure> + Send + Sync + 'static,
+    ) -> ElementBuilder<T, S::Decided>
+    where
+        T: fmt::Display,
+    {
         let mut this = self.display();
         this.vtable.from_text = Some(convert::from_text::<T, S::Decided>);
+        let _ = this.shared.parse.set(Box::new(parse));
         this
     }
 

@@ -66,7 +66,7 @@ pub(super) unsafe extern "C" fn to_text<T: fmt::Display + 'static, S: Storage<T>
     }
 }
 
-/// Value of [`FromStr`].
+/// Value of a text, by the parser that the author gave.
 ///
 /// # Safety
 /// As [`abi::LoadFn`] says, with the context of this type.
@@ -78,7 +78,7 @@ pub(super) unsafe extern "C" fn from_text<T, S>(
     report: *mut Report,
 ) -> Status
 where
-    T: FromStr<Err: fmt::Display> + 'static,
+    T: 'static,
     S: Storage<T>,
 {
     // SAFETY: the context is ours, the report the caller's.
@@ -88,13 +88,15 @@ where
         batch(shared, report, |_| {
             let text = std::str::from_utf8(slice(bytes, size))
                 .map_err(|error| Error::value(format!("{}: {error}", shared.name())))?;
-            let value = text
-                .parse::<T>()
-                .map_err(|error| not_a_value(text, shared.name(), &error.to_string()))?;
-            S::store(cell, value);
+            S::store(cell, hook(&shared.parse, shared)?(text, shared.name())?);
             Ok(())
         })
     }
+}
+
+/// The value by [`FromStr`].
+pub(super) fn parse<T: FromStr<Err: fmt::Display>>(text: &str, name: &str) -> Result<T, Failure> {
+    text.parse::<T>().map_err(|error| not_a_value(text, name, &error.to_string()).into())
 }
 
 /// The error of a text that is no value; of a long one it shows the start.

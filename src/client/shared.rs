@@ -16,6 +16,9 @@ pub(super) type ReadHook<T, R> = Box<dyn Fn(&T) -> R + Send + Sync>;
 /// A hook that makes an object from bytes.
 pub(super) type LoadHook<T> = Box<dyn Fn(&[u8]) -> Result<T, Failure> + Send + Sync>;
 
+/// A value of a text, for the type of the second name.
+pub(super) type ParseHook<T> = Box<dyn Fn(&str, &str) -> Result<T, Failure> + Send + Sync>;
+
 /// The context of an element type's vtable. Every field is set by the builder at most once,
 /// before the type is registered.
 pub(super) struct Shared<T> {
@@ -31,6 +34,8 @@ pub(super) struct Shared<T> {
     pub(super) nonzero: OnceLock<ReadHook<T, Result<bool, Failure>>>,
     /// Owned heap bytes.
     pub(super) heap_bytes: OnceLock<ReadHook<T, usize>>,
+    /// Value of a text.
+    pub(super) parse: OnceLock<ParseHook<T>>,
     /// Hash.
     pub(super) hash: OnceLock<ReadHook<T, i64>>,
     /// Codec.
@@ -52,6 +57,7 @@ impl<T> Shared<T> {
             zero: OnceLock::new(),
             nonzero: OnceLock::new(),
             heap_bytes: OnceLock::new(),
+            parse: OnceLock::new(),
             hash: OnceLock::new(),
             save: OnceLock::new(),
             load: OnceLock::new(),

@@ -10,6 +10,7 @@ use crate::elements::floats::FloatComparisons;
 use crate::elements::hot::{self, HotLoops};
 use crate::elements::products;
 use std::ffi::c_void;
+use std::str::FromStr;
 
 /// The description, without what needs Python.
 pub fn describe() -> ElementBuilder<Integer, InlineDefault> {
@@ -63,7 +64,7 @@ fn operations(builder: Builder) -> Builder {
         .clone()
         .default()
         .thread_safe()
-        .text()
+        .text_with(Integer::from_str)
         .hash_with(Integer::python_hash)
         .nonzero(truth)
         .heap_bytes(Integer::heap_bytes)

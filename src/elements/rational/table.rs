@@ -8,6 +8,7 @@ use crate::elements::call::loop_fn;
 use crate::elements::floats::FloatComparisons;
 use crate::elements::hot::{self, HotLoops};
 use crate::elements::products;
+use std::str::FromStr;
 
 type Builder = ElementBuilder<Rational, InlineDefault>;
 
@@ -42,7 +43,7 @@ fn operations(builder: Builder) -> Builder {
         .clone()
         .default()
         .thread_safe()
-        .text()
+        .text_with(Rational::from_str)
         .ordering()
         .hash_with(Rational::python_hash)
         .nonzero(truth)
