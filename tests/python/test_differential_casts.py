@@ -95,11 +95,11 @@ def test_the_element_types_become_each_other(data: Any) -> None:
 
 
 #: Types of text of any length.
-TEXTS: list[Any] = ["U"]
+TEXTS: list[Any] = ["U", np.dtypes.StringDType()]
 
 
 @BOTH
-@pytest.mark.parametrize("kind", ["U1100", "S1100", ">U1100", "O"])
+@pytest.mark.parametrize("kind", ["U1100", "S1100", ">U1100", "T", "O"])
 @given(data=st.data())
 def test_texts_and_objects_of_elements_give_them_back(element: type, kind: str, data: Any) -> None:
     dtype = np.dtypes.StringDType() if kind == "T" else np.dtype(kind)
@@ -131,7 +131,10 @@ def test_a_text_that_is_cut_is_refused(element: type, data: Any) -> None:
             assert result.astype("U").tolist() == [str(value) for value in plain]
 
 
-digits = st.text("0123456789", min_size=1, max_size=25)
+#: Also of other scripts.
+digits = st.text("0123456789", min_size=1, max_size=25) | st.text(
+    "05\u0663\u096b\U0001d7d7", min_size=1, max_size=4
+)
 numerals = st.one_of(digits, st.lists(digits, min_size=1, max_size=3).map("_".join))
 signs = st.sampled_from(["", "", "-", "+"])
 blanks = st.sampled_from(["", "", " ", "\t", "\n ", "\u2003"])
@@ -143,7 +146,7 @@ texts = st.builds(
     numerals,
     st.one_of(
         st.just(""),
-        st.builds("/{}".format, numerals.filter(lambda digits: digits.strip("0_"))),
+        st.builds("/{}".format, numerals),
         st.builds(".{}".format, numerals | st.just("")),
         st.builds(".{}{}".format, numerals | st.just(""), exponents),
         exponents,
