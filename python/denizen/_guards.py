@@ -2,10 +2,9 @@
 
 `ndarray.mean`, `var` and `std` add up in the dtype of the elements, divide, and put the quotients
 where the sums were. For a type whose quotients are of another type (`Integer / Integer` is a
-`Rational`) that would round, or fail. So where the caller fixes no `dtype`, sums are taken in the
-type of the quotients. `std` is the `sqrt` of the variance, of whatever type that is.
-
-NumPy keeps the functions that it called once, so they are not replaced: their code is.
+`Rational`) that would round, or fail. So they get an array of that type: the function through which
+they take their operand is replaced. `std` is the `sqrt` of the variance, of whatever type that is.
+NumPy keeps the functions that it called once, so that one is not replaced: its code is.
 """
 
 from collections.abc import Callable
@@ -40,30 +39,26 @@ def _named(name: str) -> Any:
 
 
 def _of_quotients(dtype: Any) -> Any:
-    """The DType class of `x / n`, where that is another; else None."""
+    """The dtype of `x / n`, where that is another; else None."""
     try:
         quotient = np.divide.resolve_dtypes((dtype, dtype, None))[2]
     except TypeError:
         # No division: the division itself says so best.
         return None
-    return None if quotient is dtype else type(quotient)
+    return None if quotient is dtype else quotient
 
 
-def _averaging(original: Callable[..., Any]) -> Callable[..., Any]:
-    """`_mean` or `_var`, with the sums in the type of the quotients."""
-    parameters = signature(original)
+def _averaged(asanyarray: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What `_mean` and `_var` make an array of their operand with: one of quotients."""
 
-    def averaging(a: Any, *arguments: Any, **keywords: Any) -> Any:
-        if not hasattr(a, "dtype"):
-            a = np.asanyarray(a)
-        if not _is_ours(a.dtype):
-            return original(a, *arguments, **keywords)
-        call = parameters.bind(a, *arguments, **keywords)
-        if call.arguments.get("dtype") is None:
-            call.arguments["dtype"] = _of_quotients(a.dtype)
-        return original(*call.args, **call.kwargs)
+    def averaged(a: Any) -> Any:
+        array = asanyarray(a)
+        if array.dtype.num >= 0 or not _is_ours(array.dtype):
+            return array
+        quotient = _of_quotients(array.dtype)
+        return array if quotient is None else array.astype(quotient)
 
-    return averaging
+    return averaged
 
 
 def _deviating(original: Callable[..., Any], variance_of: Callable[..., Any]) -> Callable[..., Any]:
@@ -138,14 +133,10 @@ def install() -> None:
 
     methods: Any = _methods
     public: Any = np
-    if hasattr(methods, "_denizen_mean"):
+    if hasattr(methods, "_denizen_std"):
         return
-    for function, guard in (
-        (methods._mean, _averaging),
-        (methods._var, _averaging),
-        (methods._std, lambda original: _deviating(original, methods._var)),
-        (public.nanstd._implementation, lambda original: _deviating(original, np.nanvar)),
-    ):
-        _redirect(function, guard)
+    methods.asanyarray = _averaged(methods.asanyarray)
+    _redirect(methods._std, lambda original: _deviating(original, methods._var))
+    _redirect(public.nanstd._implementation, lambda original: _deviating(original, np.nanvar))
     error: Any = _exceptions._UFuncNoLoopError
     error.__str__ = _no_loop_text(error.__str__)

@@ -3,7 +3,9 @@
 import operator
 import subprocess
 import sys
+import warnings
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -385,3 +387,15 @@ def test_reductions_that_fail_say_so_and_leave_the_output(element):
     assert out.tolist() == [7]
     with pytest.raises(ValueError, match="reorderable"):
         np.subtract.reduce(a.reshape(1, 3), axis=(0, 1))
+
+
+def test_warnings_of_other_dtypes_point_where_they_did():
+    empty = np.array([])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        empty.mean()
+        empty.var()
+        empty.std()
+    files = {Path(warning.filename).name for warning in caught}
+    assert len(caught) >= 3
+    assert files == {Path(__file__).name, "_methods.py"}
