@@ -6,7 +6,7 @@
 //! | `array_flat_set` copies the first 8 bytes of each element raw (numpy#32151, #32221) | `a.flat = x` | 2.5.2 | [`install`]: the setter is wrapped for arrays that hold our elements |
 //! | a slice of a flat iterator is copied with `copyswap`, which cannot report a failure: the exception stays behind a result | `a.flat[1:3]` | 2.5.2 | [`install`]: the iterator's subscript is wrapped |
 //! | `copyswap` called though it is NULL (numpy#30795, #32151) | `np.place`, `a.byteswap()`, a void scalar assigned | 2.5.2 | `arrfuncs` fills the slots |
-//! | `PyArray_PutTo` and `PyArray_PutMask` work on a copy that they do not look for | `a[::2].put(..)` of elements that cannot be copied | 2.5.0 | [`put`] makes the copy |
+//! | `PyArray_PutTo` and `PyArray_PutMask` work on a copy that they do not look for | `a[::2].put(..)` of elements that cannot be copied | open (a crash below 2.5.0, a `SystemError` from there on) | [`put`] makes the copy |
 //! | sort calls a method without naming it | `a.sort()` | 2.5.0 | `sort` brings its own `get_loop` |
 //! | `nonzero` called though it is NULL | `np.count_nonzero(a)` | open | `arrfuncs` fills the slot |
 //! | the ends of a long array are copied, to look at their dtype | `print(a)` | open | [`install_printing`], once a type without copies is registered: no copies |
@@ -72,9 +72,7 @@ pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     buffers::install(py, numpy)?;
     results::install(py, numpy)?;
     sorts::install(py, numpy)?;
-    if numpy.version() < NumpyVersion::new(2, 5, 0) {
-        put::install(py, numpy)?;
-    }
+    put::install(py, numpy)?;
     if numpy.version() < NumpyVersion::new(2, 5, 2) {
         install_flat_subscript(py, numpy)?;
         assignment::install(py)?;

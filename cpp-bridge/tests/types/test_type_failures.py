@@ -127,7 +127,17 @@ def test_an_exception_at_any_element_arrives_and_nothing_is_lost(name, operation
     assert cpp_types.counters(name)["misused"] == 0
 
 
-@pytest.mark.parametrize("operation", ["copy", "add", "sort", "astype to numbers", "repr", "sum"])
+@pytest.mark.parametrize(
+    "operation",
+    [
+        "creation: ndarray.copy",
+        "ufuncs: add",
+        "sorting and searching: sort with kind='quicksort'",
+        "casting: to int64",
+        "printing: repr",
+        "reductions: sum",
+    ],
+)
 def test_an_exception_that_is_no_std_exception_arrives_too(name, operation):
     assert every_failure(name, operation, FUNCTIONS, as_int=True) > 0
 

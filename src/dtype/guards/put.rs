@@ -1,6 +1,8 @@
-//! `put` and `putmask` below NumPy 2.5: they work on a copy of an array that is not contiguous, or
-//! that shares memory with what goes in, and do not look whether there is one. Where an element
-//! cannot be copied (a type that only moves, a copy that raises) the process dies.
+//! `put` and `putmask` work on a copy of an array that is not contiguous, or that shares memory with
+//! what goes in. Where an element cannot be copied (a type that only moves, a copy that raises) the
+//! process dies below NumPy 2.5, which does not look whether there is a copy. Later versions do not
+//! look whether the copy could be written back: they return a result beside the exception, which
+//! Python makes a `SystemError`.
 //!
 //! Both are wrapped in their `PyMethodDef`, which Python reads at every call: for such arrays of
 //! ours the copy is made here, where its failure is an exception, and assigned back.
