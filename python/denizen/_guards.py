@@ -5,8 +5,12 @@ where the sums were. For a type whose quotients are of another type (`Integer / 
 `Rational`) that would round, or fail. So they get an array of that type: the function through which
 they take their operand is replaced. `std` is the `sqrt` of the variance, of whatever type that is.
 NumPy keeps the functions that it called once, so that one is not replaced: its code is.
+
+`linspace` and `unwrap` compute with floats, and put the results into arrays of the operands' type.
+Of exact numbers the first is computed exactly here, the second is refused.
 """
 
+import operator
 from collections.abc import Callable
 from inspect import signature
 from types import FunctionType
@@ -48,6 +52,19 @@ def _of_quotients(dtype: Any) -> Any:
     return None if quotient is dtype else quotient
 
 
+def _is_exact(dtype: Any) -> bool:
+    """Whether an element type of ours does not take floats for what it is itself."""
+    return _is_ours(dtype) and not _is_ours(_common(dtype, np.dtype(float)))
+
+
+def _common(*operands: Any) -> Any:
+    """The dtype in which they meet; None where there is none."""
+    try:
+        return np.result_type(*operands)
+    except TypeError:
+        return None
+
+
 def _averaged(asanyarray: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What `_mean` and `_var` make an array of their operand with: one of quotients."""
 
@@ -77,8 +94,76 @@ def _deviating(original: Callable[..., Any], variance_of: Callable[..., Any]) ->
     return deviating
 
 
-def _redirect(function: FunctionType, guard: Callable[[FunctionType], Callable[..., Any]]) -> None:
-    """Makes a function, wherever it is kept, call what `guard` makes of its original."""
+def _ramping(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`linspace` between exact numbers: NumPy multiplies with floats, whatever it is given."""
+    parameters = signature(original)
+
+    def ramping(start: Any, *arguments: Any, **keywords: Any) -> Any:
+        call = parameters.bind(start, *arguments, **keywords)
+        call.apply_defaults()
+        given = call.arguments
+        first, last = np.asanyarray(start), np.asanyarray(given["stop"])
+        wanted = None if given["dtype"] is None else np.dtype(given["dtype"])
+        exact = _common(first, last) if wanted is None else wanted
+        if not _is_exact(exact):
+            return original(*call.args, **call.kwargs)
+        exact = _of_quotients(exact) or exact
+        first, last = first.astype(exact), last.astype(exact)
+        count = operator.index(given["num"])
+        if count < 0:
+            raise ValueError(f"Number of samples, {count}, must be non-negative.")
+        steps = count - 1 if given["endpoint"] else count
+        step = (last - first) / steps if steps > 0 else None
+        index = np.arange(count).astype(exact).reshape((-1,) + (1,) * np.ndim(last - first))
+        ramp = first + index * (last - first if step is None else step)
+        if wanted is not None:
+            ramp = ramp.astype(wanted)
+        ramp = np.moveaxis(ramp, 0, given["axis"])
+        return (ramp, np.nan if step is None else step) if given["retstep"] else ramp
+
+    return ramping
+
+
+def _refusing_to_round(message: str) -> Callable[[Any], Callable[..., Any]]:
+    """A guard for what would put rounded values into an array of exact numbers."""
+
+    def guard(original: Callable[..., Any]) -> Callable[..., Any]:
+        def refusing(a: Any, *arguments: Any, **keywords: Any) -> Any:
+            array = np.asanyarray(a)
+            if _is_ours(array.dtype) and _is_exact(array.dtype):
+                raise TypeError(f"{message}: it computes with floats, and {array.dtype} is exact")
+            return original(a, *arguments, **keywords)
+
+        return refusing
+
+    return guard
+
+
+def _has_number(value: Any) -> bool:
+    """Whether it is an array or a dtype of NumPy's own: only those have type numbers."""
+    return getattr(getattr(value, "dtype", value), "num", -1) >= 0
+
+
+def _is_plain(first: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
+    return all(
+        type(value) in _PLAIN or _has_number(value)
+        for value in (first, *arguments, *keywords.values())
+    )
+
+
+#: Classes of arguments that bring no element type along.
+_PLAIN = {int, float, bool, complex, type(None), str}
+
+
+def _redirect(
+    function: FunctionType,
+    guard: Callable[[FunctionType], Callable[..., Any]],
+    is_plain: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool] = (
+        lambda first, arguments, keywords: _has_number(first)
+    ),
+) -> None:
+    """Makes a function, wherever it is kept, call what `guard` makes of its original, unless its
+    arguments are plain."""
     original = FunctionType(
         function.__code__,
         function.__globals__,
@@ -87,15 +172,17 @@ def _redirect(function: FunctionType, guard: Callable[[FunctionType], Callable[.
         function.__closure__,
     )
     original.__kwdefaults__ = function.__kwdefaults__
-    name = f"_denizen{function.__name__}"
+    name = f"_denizen_{function.__name__.strip('_')}"
     function.__globals__[name] = guard(original)
     function.__globals__[f"{name}_original"] = original
-    # Arrays of NumPy's own dtypes, which have numbers, pay one call more.
+    function.__globals__[f"{name}_is_plain"] = is_plain
+    first = next(iter(signature(original).parameters))
+    # Arrays of NumPy's own dtypes pay two calls more.
     source = f"""
-def guarded(a, *arguments, **keywords):
-    if getattr(getattr(a, "dtype", None), "num", -1) >= 0:
-        return {name}_original(a, *arguments, **keywords)
-    return {name}(a, *arguments, **keywords)
+def guarded({first}, *arguments, **keywords):
+    if {name}_is_plain({first}, arguments, keywords):
+        return {name}_original({first}, *arguments, **keywords)
+    return {name}({first}, *arguments, **keywords)
 """
     scope: dict[str, Any] = {}
     exec(compile(source, __file__, "exec"), scope)
@@ -138,5 +225,10 @@ def install() -> None:
     methods.asanyarray = _averaged(methods.asanyarray)
     _redirect(methods._std, lambda original: _deviating(original, methods._var))
     _redirect(public.nanstd._implementation, lambda original: _deviating(original, np.nanvar))
+    _redirect(public.linspace._implementation, _ramping, _is_plain)
+    _redirect(
+        public.unwrap._implementation,
+        _refusing_to_round("write np.unwrap(a.astype(float))"),
+    )
     error: Any = _exceptions._UFuncNoLoopError
     error.__str__ = _no_loop_text(error.__str__)

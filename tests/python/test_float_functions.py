@@ -27,11 +27,12 @@ FLOAT64 = {
     "np.geomspace": lambda x, y: np.geomspace(x[0], y[1], 5),
     "np.sinc": lambda x, y: np.sinc(x),
     "np.i0": lambda x, y: np.i0(x),
-    "np.unwrap": lambda x, y: np.unwrap(x),
 }
 
 #: Made for float64 alone, with safe casts; or for the kinds of NumPy's own types.
 REFUSED = {
+    "np.unwrap": lambda x, y: np.unwrap(x),
+    "np.unwrap with a period": lambda x, y: np.unwrap(p=x, period=5),
     "np.interp": lambda x, y: np.interp(x, np.sort(y), y),
     "np.interp of values": lambda x, y: np.interp([1.5], [1.0, 2.0], y[:2]),
     "np.digitize": lambda x, y: np.digitize(x, np.sort(y)),

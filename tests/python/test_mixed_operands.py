@@ -1,6 +1,7 @@
 """Integer and Rational beside every dtype of NumPy, in both orders; functions that NumPy computes as
 floats; `dtype=` and `signature=`."""
 
+import inspect
 import math
 import operator
 from fractions import Fraction
@@ -368,12 +369,39 @@ def test_element_types_that_were_asked_for():
         np.add(z, z, dtype=IntegerDType)
 
 
-def test_ranges_between_elements_are_floats():
-    assert np.linspace(Integer(0), Integer(10), 5).tolist() == [0, 2.5, 5, 7.5, 10]
-    assert np.linspace(Rational(0), Rational(1, 2), 3).tolist() == [0, 0.25, 0.5]
+def test_ranges_between_exact_numbers_are_exact():
+    thirds = [Fraction(k, 3) for k in range(4)]
+    for ramp in (
+        np.linspace(Integer(0), Integer(1), 4),
+        np.linspace(Rational(0), 1, 4),
+        np.linspace(0, 1, 4, dtype=Rational),
+        np.linspace(0, np.array(1, dtype=Integer), num=4),
+        np.linspace(0, Rational(4, 3), 4, endpoint=False),
+    ):
+        assert ramp.dtype == np.dtype(Rational)
+        assert ramp.tolist() == thirds
     assert np.linspace(0, 10, 6, dtype=Integer).tolist() == [0, 2, 4, 6, 8, 10]
     with pytest.raises(ValueError, match="is not an integer"):
         np.linspace(0, 10, 5, dtype=Integer)
+    ends = np.array([3, 2**70], dtype=Integer)
+    ramp, step = np.linspace(1, ends, 3, axis=1, retstep=True)
+    assert ramp.tolist() == [[1, 2, 3], [1, Fraction(2**70 + 1, 2), 2**70]]
+    assert step.tolist() == [1, Fraction(2**70 - 1, 2)]
+    assert np.linspace(Rational(1), 2, 1).tolist() == [1]
+    assert np.linspace(Rational(1), 2, 0).tolist() == []
+    with pytest.raises(ValueError, match="non-negative"):
+        np.linspace(Rational(1), 2, -1)
+    # A float among the ends is a float, as everywhere.
+    assert np.linspace(0.5, Rational(1), 2).dtype == np.float64
+    ramp = np.pad(np.array([3 * 10**20 + 6], dtype=Integer), 2, mode="linear_ramp")
+    assert ramp[1] == 15 * 10**19 + 3
+
+
+def test_ranges_between_other_numbers_are_numpys():
+    assert np.linspace(0, 1, 3).tolist() == [0, 0.5, 1]
+    assert np.linspace(start=0, stop=2, num=2, dtype=np.int8).dtype == np.int8
+    assert np.linspace([0, 1], 2, 2).tolist() == [[0, 1], [2, 2]]
+    assert str(inspect.signature(np.linspace)).startswith("(start, stop, num=50")
 
 
 def test_bounds_of_clip_may_be_of_other_types():

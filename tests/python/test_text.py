@@ -366,7 +366,7 @@ def test_hostile_text_is_read_or_refused_in_time(element):
     if element is Rational:
         assert same(np.array(["0e999999999999"]).astype(element), [0])
         for text in ["1e4294967297", "1e-4294967297", "1e" + "9" * 30]:
-            with pytest.raises(ValueError, match="4294967296 bits"):
+            with pytest.raises(OverflowError, match="4294967296 bits"):
                 np.array([text], dtype="T").astype(element)
     assert time.perf_counter() - start < 20
 
