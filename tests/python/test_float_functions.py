@@ -1,6 +1,8 @@
 """Functions of NumPy's that bring floats of their own or are irrational give float64 of the bundled
 numbers, as docs/numpy-users.md says; those with a float64 interface refuse them. No third way."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -27,6 +29,9 @@ FLOAT64 = {
     "np.geomspace": lambda x, y: np.geomspace(x[0], y[1], 5),
     "np.sinc": lambda x, y: np.sinc(x),
     "np.i0": lambda x, y: np.i0(x),
+    "mean of a masked array": lambda x, y: np.ma.array(x, mask=[0, 0, 1, 0]).mean(),
+    "var of a masked array": lambda x, y: np.ma.array(x, mask=[0, 0, 1, 0]).var(),
+    "np.ma.average": lambda x, y: np.ma.average(np.ma.array(x, mask=[0, 0, 1, 0])),
 }
 
 #: Made for float64 alone, with safe casts; or for the kinds of NumPy's own types.
@@ -36,6 +41,15 @@ REFUSED = {
     "np.interp": lambda x, y: np.interp(x, np.sort(y), y),
     "np.interp of values": lambda x, y: np.interp([1.5], [1.0, 2.0], y[:2]),
     "np.digitize": lambda x, y: np.digitize(x, np.sort(y)),
+    "np.digitize with float edges": lambda x, y: np.digitize(x, [1.0, 2.0]),
+    "np.searchsorted of floats": lambda x, y: np.searchsorted(np.sort(x), 0.5),
+    "np.searchsorted in floats": lambda x, y: np.searchsorted([0.5, 2.5], x),
+    "np.dot with floats": lambda x, y: np.dot(x, [0.5, 1, 2, 3]),
+    "np.inner with floats": lambda x, y: np.inner(x, [0.5, 1, 2, 3]),
+    "np.vdot with floats": lambda x, y: np.vdot(x, [0.5, 1, 2, 3]),
+    "np.tensordot with floats": lambda x, y: np.tensordot(x, [0.5, 1, 2, 3], 1),
+    "np.convolve with floats": lambda x, y: np.convolve(x, [1, 0.5]),
+    "np.correlate with floats": lambda x, y: np.correlate(x, [1, 0.5]),
     "np.bincount": lambda x, y: np.bincount(x),
     "np.bincount with weights": lambda x, y: np.bincount([1, 2, 3, 4], weights=x),
     "np.fft.fft": lambda x, y: np.fft.fft(x),
@@ -45,6 +59,12 @@ REFUSED = {
     "np.random.normal": lambda x, y: np.random.default_rng(0).normal(x),
     "np.random.choice with p": lambda x, y: np.random.default_rng(0).choice(4, p=x / x.sum()),
 }
+
+
+def test_masked_arrays_are_exact_once_they_are_compressed():
+    masked = np.ma.array(np.array(X, dtype=Integer), mask=[0, 0, 1, 0])
+    assert masked.sum() == 11 and masked.compressed().mean() == Fraction(11, 3)
+    assert masked.compressed().var() == Fraction(56, 9)
 
 
 @pytest.mark.parametrize("name", sorted(FLOAT64))
