@@ -8,6 +8,9 @@
 //   square      no end
 //   reciprocal  refused, without a word
 //   rint        refused, and says why
+//
+// and types that crash where `denizen check` finds out what they can do: `Crashing` in its `*`,
+// `Fragile` where it reads a text of a negative number.
 #include <denizen/denizen.hpp>
 
 #include <cmath>
@@ -28,6 +31,27 @@ struct broken {
 
 long calls = 0;
 volatile long *nowhere = nullptr;
+
+struct crashing : broken {
+    friend crashing operator+(crashing a, crashing b) { return {{a.value + b.value}}; }
+    friend crashing operator-(crashing a, crashing b) { return {{a.value - b.value}}; }
+    friend crashing operator-(crashing a) { return {{-a.value}}; }
+    friend crashing operator*(crashing a, crashing)
+    {
+        *nowhere = a.value;
+        return a;
+    }
+};
+
+struct fragile : broken {
+    fragile() = default;
+    explicit fragile(const std::string &text) : broken{std::stol(text)}
+    {
+        if (value < 0) {
+            *nowhere = value;
+        }
+    }
+};
 
 void add_broken(PyObject *module)
 {
@@ -75,6 +99,18 @@ void add_broken(PyObject *module)
         .add_to(module);
 }
 
+void add_crashing(PyObject *module)
+{
+    denizen::element<crashing>("Crashing")
+        .ordering()
+        .text()
+        .arithmetic()
+        .cast_from<long>(denizen::casting::safe, [](long value) { return crashing{{value}}; })
+        .needs_gil()
+        .add_to(module);
+    denizen::element<fragile>("Fragile").ordering().text().needs_gil().add_to(module);
+}
+
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "broken", nullptr, -1, nullptr, {}, {}, {}, {}};
 
@@ -86,6 +122,7 @@ PyMODINIT_FUNC PyInit_broken()
         PyObject *module = PyModule_Create(&definition);
         if (module != nullptr) {
             add_broken(module);
+            add_crashing(module);
         }
         return module;
     });

@@ -16,10 +16,11 @@ from c_extension import build, load
 import denizen
 from denizen import check
 from denizen.check import Verdict
-from denizen.check.element import Element, find_dtype, probe
+from denizen.check.element import Element, find_dtype
 from denizen.check.expected import BUNDLED, in_range, read_expected
 from denizen.check.operations import tables
 from denizen.check.oracle import Comparison
+from denizen.check.probing import probe
 from denizen.check.process import Task, run_tasks
 from denizen.check.runner import selected
 
@@ -144,6 +145,71 @@ def test_the_summary_counts(faults):
         "3 wrong, 1 leak, 2 crash"
     )
     assert faults.status() == 1
+
+
+# ---- a type that crashes where it is found out what it can do ----
+
+
+def test_an_operator_that_crashes_counts_as_present_and_is_reported(broken_folder, tmp_path):
+    found = command(
+        "broken:Crashing",
+        "--section", "overlap",
+        "--json", str(tmp_path / "report.json"),
+        "--html", str(tmp_path / "report.html"),
+        cwd=broken_folder,
+    )  # fmt: skip
+    assert found.returncode == 1, found
+    data = json.loads((tmp_path / "report.json").read_text())
+    assert data["notes"][0] == (
+        "trying arithmetic (+, -, *) ended with SIGSEGV; it counts as present, so that the "
+        "operations show it"
+    )
+    assert data["notes"][0] in found.stdout
+    assert data["counts"]["works"] > 0
+    crashes = [result for result in data["results"] if result["verdict"] == "crashes"]
+    assert crashes
+    assert {result["detail"] for result in crashes} == {"SIGSEGV"}
+    assert "Crashes:" in found.stdout
+    assert ">X</button>" in (tmp_path / "report.html").read_text()
+
+
+def test_operators_beside_the_one_that_crashes_are_judged(broken):
+    made = table(add=lambda s: s.a + s.b, multiply=lambda s: s.a * s.b, sort=lambda s: np.sort(s.a))
+    report = check.run(broken.Crashing, tables=[made])
+    verdicts = {result.operation: result.verdict for result in report.results}
+    assert verdicts == {"add": Verdict.WORKS, "multiply": Verdict.CRASHES, "sort": Verdict.WORKS}
+
+
+def test_values_are_made_in_a_way_that_survives_and_the_crash_is_reported(broken):
+    report = check.run(broken.Fragile, tables=[table(sort=lambda s: np.sort(s.a))])
+    assert report.values == "texts of positive integers"
+    crash, sort = report.results
+    assert (crash.title, crash.detail) == ("values: made from texts of integers", "SIGSEGV")
+    assert sort.verdict is Verdict.WORKS
+    assert report.status() == 1
+
+
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [
+        (lambda: os.kill(os.getpid(), 11), "SIGSEGV"),
+        (lambda: os._exit(0), "exit status 0 before the work was done"),
+        (lambda: time.sleep(60), "no end within 1 s"),
+    ],
+)
+def test_values_that_end_the_process_are_one_line_that_says_what_to_do(end, how):
+    message = f"making the values ended with {how}: the function of --values.*mended"
+    with pytest.raises(check.ElementError, match=message) as raised:
+        check.run(denizen.Integer, tables=[table(it=lambda s: s.a)], values=end, timeout=1.0)
+    assert "\n" not in str(raised.value)
+
+
+def test_no_way_to_values_that_survives_is_one_line_that_says_what_to_do(monkeypatch):
+    die = ("a crash", lambda *_: os.kill(os.getpid(), 11), [])
+    monkeypatch.setattr("denizen.check.probing.ways_of", lambda dtype: [die])
+    monkeypatch.setattr("denizen.check.element.ways_of", lambda dtype: [die])
+    with pytest.raises(check.ElementError, match="from a crash ended with SIGSEGV.*--values"):
+        check.run(denizen.Integer, tables=[table(it=lambda s: s.a)])
 
 
 # ---- verdicts ------------------------------------------------------------------------------------

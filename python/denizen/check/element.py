@@ -6,7 +6,7 @@ import importlib
 import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -15,7 +15,19 @@ import numpy as np
 
 from .. import _runtime
 
-__all__ = ["Element", "ElementError", "find_dtype", "find_values"]
+__all__ = [
+    "COUNT",
+    "DIFFERENT",
+    "KEYS",
+    "Element",
+    "ElementError",
+    "Probe",
+    "as_values",
+    "find_dtype",
+    "find_values",
+    "make_values",
+    "ways_of",
+]
 
 #: As many values as a subject needs.
 COUNT = 24
@@ -102,9 +114,14 @@ def as_values(found: Any, name: str) -> Callable[[], list[Any]]:
 
     def make() -> list[Any]:
         try:
-            values = list(found() if callable(found) else found)
-        except TypeError as error:
-            raise ElementError(f"{name} is no list of values, nor gives one: {error}") from error
+            values = found() if callable(found) else found
+            if not isinstance(values, Iterable):
+                raise ElementError(f"{name} is no list of values, nor gives one: {values!r}")
+            values = list(values)
+        except ElementError:
+            raise
+        except Exception as error:
+            raise ElementError(f"{name} raised {type(error).__name__}: {error}") from error
         if not values:
             raise ElementError(f"{name} gives no values")
         return values
@@ -233,7 +250,7 @@ _WAYS: list[Way] = [
 ]
 
 
-def _ways(dtype: np.dtype[Any]) -> list[Way]:
+def ways_of(dtype: np.dtype[Any]) -> list[Way]:
     """The ways to values of a type; those that are numbers of Python's get large ones too."""
     if issubclass(dtype.type, int):
         return [("integers, some of many words", _by_items, _big_integers()), *_WAYS]
@@ -254,6 +271,11 @@ class Probe:
     abilities: frozenset[str]
     #: What values are compared by: "equality", "text", "pickles", "numbers" or "nothing".
     compared_by: str
+    #: What ended the processes that found all this out, in words.
+    notes: tuple[str, ...] = ()
+    #: Ways to make values that ended their process: what they are made from, how it ended, and what
+    #: it wrote to its standard error.
+    fatal: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -283,23 +305,28 @@ class Element:
     @property
     def source(self) -> str:
         """Where values come from, in words."""
-        return "given" if self.probe.way is None else _ways(self.dtype)[self.probe.way][0]
+        return "given" if self.probe.way is None else ways_of(self.dtype)[self.probe.way][0]
 
     def key(self, value: Any) -> Any:
         """What of a value is compared: the value itself where it has an equality."""
-        return _KEYS[self.probe.compared_by](self.dtype, value)
+        return KEYS[self.probe.compared_by](self.dtype, value)
 
     def values(self) -> list[Any]:
         """`COUNT` values, made anew; they repeat where the type has fewer."""
-        return _make(self.dtype, self.probe.way, self.given)
+        return make_values(self.dtype, self.probe.way, self.given)
 
     def notes(self) -> list[str]:
         """What a reader must know about the verdicts."""
-        found = []
+        found = list(self.probe.notes)
         if self.probe.different < DIFFERENT:
             found.append(
                 f"only {self.probe.different} different values were found (from {self.source}), so "
                 "that the order of results means little; give more with --values MODULE:NAME"
+            )
+        elif self.source.startswith("texts of "):
+            found.append(
+                f"the values are {self.source}, as nothing better was found, and hardly what the "
+                "type is made for: give telling ones with --values MODULE:NAME"
             )
         if self.probe.compared_by == "nothing":
             found.append(
@@ -309,156 +336,33 @@ class Element:
         return found
 
 
-def probe(dtype: np.dtype[Any], given: Callable[[], list[Any]] | None = None) -> Probe:
-    """Find values of a type and see what it can do. Raises `ElementError` where there are none."""
-    way = None if given is not None else _best_way(dtype)
-    values, again = _make(dtype, way, given), _make(dtype, way, given)
-    for value in values:
-        if not isinstance(value, dtype.type):
-            raise ElementError(
-                f"--values gives {value!r}, which is no scalar of {dtype} and does not convert"
-            )
-    return Probe(
-        way,
-        _different(dtype, values),
-        frozenset(_abilities(dtype, values[0])),
-        _compared_by(dtype, values, again),
-    )
+def _convert(dtype: np.dtype[Any], value: Any) -> Any:
+    """A scalar of the type, from one or from what the type takes. Raises `ElementError`."""
+    if isinstance(value, dtype.type):
+        return value
+    try:
+        (made,) = _by_items(dtype, [value])
+    except Exception as error:
+        raise ElementError(
+            f"--values gives {value!r}, which is no scalar of {dtype} and does not convert: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    return made
 
 
-def _make(
+def make_values(
     dtype: np.dtype[Any], way: int | None, given: Callable[[], list[Any]] | None
 ) -> list[Any]:
-    if given is not None:
-        values = [
-            value if isinstance(value, dtype.type) else _by_items(dtype, [value])[0]
-            for value in given()
-        ]
-        if len(values) >= COUNT:
-            return values[:COUNT]
-        # Objects that only move cannot stand in a list twice.
-        while len(values) < COUNT:
-            more = given()[: COUNT - len(values)]
-            values += [v if isinstance(v, dtype.type) else _by_items(dtype, [v])[0] for v in more]
-        return values
-    assert way is not None
-    _, make, sources = _ways(dtype)[way]
-    return make(dtype, sources)
-
-
-def _best_way(dtype: np.dtype[Any]) -> int:
-    """The first way that makes enough different values, else the one that makes most."""
-    most, best = 0, None
-    for place, (_, make, sources) in enumerate(_ways(dtype)):
-        try:
-            different = _different(dtype, make(dtype, sources))
-        except Exception:
-            continue
-        if different >= DIFFERENT:
-            return place
-        if different > most:
-            most, best = different, place
-    if best is None:
-        raise ElementError(
-            f"found no values of {dtype}: it takes no integers, floats, texts or tuples of numbers "
-            "and has no default; give a list of scalars, or a function that returns one, with "
-            "--values MODULE:NAME"
-        )
-    return best
-
-
-def _different(dtype: np.dtype[Any], values: list[Any]) -> int:
-    """How many of the values differ, by whatever tells most of them apart."""
-    most = 1
-    for name in ("text", "pickles", "numbers"):
-        try:
-            most = max(most, len({_KEYS[name](dtype, value) for value in values}))
-        except Exception:
-            continue
-    return most
-
-
-def _compared_by(dtype: np.dtype[Any], values: list[Any], again: list[Any]) -> str:
-    """The first of the ways to compare that finds equal what was made alike, and not all equal."""
-    for name in ("equality", "text", "pickles", "numbers"):
-        try:
-            keys = [_KEYS[name](dtype, value) for value in values]
-            others = [_KEYS[name](dtype, value) for value in again]
-            alike = all(bool(one == other) for one, other in zip(keys, others, strict=True))
-            telling = any(not bool(keys[0] == key) for key in keys)
-        except Exception:
-            continue
-        # One value alone tells nothing; any comparison that finds it equal to itself will do.
-        if alike and (telling or (name != "equality" and _different(dtype, values) == 1)):
-            return name
-    return "nothing"
-
-
-def _works(attempt: Callable[[], Any]) -> bool:
-    """Whether something can be done at all: a value it cannot be done with is another matter."""
-    try:
-        attempt()
-    except (TypeError, NotImplementedError, pickle.PicklingError):
-        return False
-    except Exception:
-        return True
-    return True
-
-
-def _abilities(dtype: np.dtype[Any], value: Any) -> Iterator[str]:
-    one = np.empty(1, dtype=dtype)
-    one[0] = value
-    if _works(lambda: np.less(one, one)):
-        yield "ordering"
-    if _works(lambda: (np.add(one, one), np.subtract(one, one), np.multiply(one, one))):
-        yield "arithmetic"
-    if _works(lambda: np.true_divide(one, one)):
-        yield "division"
-    if _works(lambda: np.equal(one, one)):
-        yield "equality"
-    if _reads_its_text(one):
-        yield "text"
-    if _works(lambda: pickle.dumps(one)):
-        yield "codec"
-    if _works(lambda: one.copy()):
-        yield "copy"
-    if _works(lambda: np.arange(2).astype(dtype)) and (
-        _works(lambda: one.astype(np.int64)) or _works(lambda: one.astype(np.float64))
-    ):
-        yield "numbers"
-        if _counts(dtype):
-            yield "counting"
-    try:
-        np.zeros(1, dtype=dtype)[0]
-    except Exception:
-        return
-    yield "default"
-
-
-def _reads_its_text(one: Any) -> bool:
-    """Whether the text of a value makes a value, and not only some other text."""
-    try:
-        one.copy()[0] = str(one[0])
-    except Exception:
-        return False
-    return True
-
-
-def _counts(dtype: np.dtype[Any]) -> bool:
-    """Whether numbers stay true, in order and add up: as far as the type can do that at all."""
-    numbers = np.arange(12)
-    tests: list[tuple[Callable[[Any], Any], Any]] = [
-        (lambda cast: cast.astype(bool), numbers.astype(bool)),
-        (lambda cast: cast[:-1] < cast[1:], np.ones(11, dtype=bool)),
-        (lambda cast: (cast + cast).astype(np.int64), 2 * numbers),
-    ]
-    for test, wanted in tests:
-        try:
-            if not np.array_equal(test(numbers.astype(dtype)), wanted):
-                return False
-        except Exception:
-            continue
-    return True
+    """`COUNT` values, in one of the ways or as the caller gives them."""
+    if given is None:
+        assert way is not None
+        _, make, sources = ways_of(dtype)[way]
+        return make(dtype, sources)
+    values: list[Any] = []
+    # Objects that only move cannot stand in a list twice.
+    while len(values) < COUNT:
+        values += [_convert(dtype, value) for value in given()[: COUNT - len(values)]]
+    return values
 
 
 def _number(dtype: np.dtype[Any], value: Any) -> Any:
@@ -472,7 +376,7 @@ def _number(dtype: np.dtype[Any], value: Any) -> Any:
     raise TypeError("no cast to a number")
 
 
-_KEYS: dict[str, Callable[[np.dtype[Any], Any], Any]] = {
+KEYS: dict[str, Callable[[np.dtype[Any], Any], Any]] = {
     "equality": lambda dtype, value: value,
     "text": lambda dtype, value: str(value),
     "pickles": lambda dtype, value: pickle.dumps(value),

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from .element import Element, ElementError, as_values, find_dtype, probe
+from .element import Element, as_values, find_dtype
 from .expected import BUNDLED, Expected, read_expected
 from .judge import Finding, Verdict, judge
 from .operation import Operation, Table
 from .operations import tables as bundled_tables
-from .process import Ending, Task, run_alone, run_tasks
+from .probing import probed
+from .process import Ending, Task, run_tasks
 from .report import Report, Result, Stale
 
 __all__ = ["run", "selected"]
@@ -82,8 +83,8 @@ def run(
     entries = [entry for path in (BUNDLED, *map(Path, expected)) for entry in read_expected(path)]
     operations = selected(only, section, tables)
     given = None if values is None else as_values(values, "values")
-    checked = _probed(find_dtype(element), given, timeout)
-    limit = jobs if jobs is not None else len(os.sched_getaffinity(0))
+    limit = max(1, jobs if jobs is not None else len(os.sched_getaffinity(0)))
+    checked = probed(find_dtype(element), given, timeout, limit)
     results: dict[int, Result] = {}
     with tempfile.TemporaryDirectory(prefix="denizen-check-") as folder:
         work = [
@@ -93,12 +94,16 @@ def run(
             )
             for operation in operations
         ]
-        for place, ending in run_tasks(work, max(1, limit)):
+        for place, ending in run_tasks(work, limit):
             result = _result(operations[place], ending, checked, entries)
             results[place] = result
             if progress is not None:
                 progress(len(results), len(operations), result)
-    ordered = tuple(results[place] for place in range(len(operations)))
+    made = tuple(
+        Result("values", f"made from {what}", Verdict.CRASHES, failure, errors=errors)
+        for what, failure, errors in checked.probe.fatal
+    )
+    ordered = (*made, *(results[place] for place in range(len(operations))))
     from denizen import __version__
 
     return Report(
@@ -113,25 +118,6 @@ def run(
         stale=tuple(_stale(ordered, checked, entries)),
         seconds=round(time.monotonic() - started, 3),
     )
-
-
-def _probed(dtype: np.dtype[Any], given: Callable[[], list[Any]] | None, seconds: float) -> Element:
-    """The type with what it can do, found out in a process of its own."""
-
-    def find() -> Any:
-        try:
-            return probe(dtype, given)
-        except ElementError as error:
-            return str(error)
-
-    ending = run_alone(find, seconds)
-    if ending.failure is not None:
-        raise ElementError(
-            f"making values of {dtype} ends with {ending.failure.strip()}\n{ending.errors}".rstrip()
-        )
-    if isinstance(ending.result, str):
-        raise ElementError(ending.result)
-    return Element(dtype, ending.result, given)
 
 
 def _result(
