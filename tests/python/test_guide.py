@@ -32,9 +32,9 @@ def test_the_guide_runs_and_every_object_is_destroyed(module_folder):
     program = "\n".join(blocks("python"))
     check = """
 import gc
-del a, b, m, r
+del a, b, f, m, r
 gc.collect()
-for name in ("guide.Tally", "guide.Measurement"):
+for name in ("guide.Tally", "guide.Measurement", "guide.Fixed"):
     figures = denizen.stats()[name]
     assert figures["live"] == 0, (name, figures)
 assert denizen.stats()["guide.Tally"]["constructed"] > 10

@@ -324,8 +324,10 @@ public:
      * with `dtype=`, what NumPy has for those), rounded twice: once when a value becomes a float.
      *
      * Only for types that are numbers and nothing more: a dual number would lose its derivative.
-     * Needs `cast_to<double>(casting::safe, ..)` or `casting::same_kind`. A loop of the type's own
-     * for one of these ufuncs comes before.
+     * Needs a cast to double of level same_kind or safe, as in
+     * `cast_to<double>(denizen::casting::same_kind, f)`, or without f where T converts to double;
+     * `cast<double>()` alone makes an unsafe one. A loop of the type's own for one of these ufuncs
+     * comes before.
      */
     element &float_functions()
     {
