@@ -32,8 +32,9 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
     /// with `dtype=`, what NumPy has for those), rounded twice: once when a value becomes a float.
     ///
     /// Only for types that are numbers and nothing more: a dual number would lose its
-    /// derivative. Needs a cast to `f64`, safe or within the kind; its error is raised where a value
-    /// has no float. A loop of the type's own for one of these ufuncs comes before.
+    /// derivative. Needs a cast to `f64`, safe or within the kind, as in
+    /// `.cast_to(Casting::SameKind, |x: &T| x.to_f64())`; [`cast`](Self::cast) alone makes an unsafe
+    /// one. Its error is raised where a value has no float. A loop of the type's own for one of these ufuncs comes before.
     pub fn float_functions(self) -> ElementBuilder<T, S::Decided> {
         let float = OperandType::numpy::<f64>();
         let (exponent, power) = (OperandType::numpy::<i32>(), OperandType::numpy::<i64>());

@@ -478,7 +478,10 @@ fn delegate(
     }
     if !casts_to_one {
         return refuse(
-            "NumPy's own loop needs a cast from the type to an input, safe or within the kind",
+            "NumPy's own loop needs a cast from the type to an input, safe or within the kind. \
+             For float_functions() say cast_to(Casting::SameKind, f) with a function that returns \
+             f64 (Rust) or cast_to<double>(denizen::casting::same_kind, f) (C++; cast<double>() \
+             alone makes an unsafe one)",
         );
     }
     Ok(Delegated { ufunc: ufunc.as_ptr() as usize, operands: numbers, input_count })
