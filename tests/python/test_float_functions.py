@@ -67,6 +67,37 @@ def test_masked_arrays_are_exact_once_they_are_compressed():
     assert masked.compressed().var() == Fraction(56, 9)
 
 
+@pytest.mark.parametrize("element", [Integer, Rational])
+def test_masked_arrays_are_as_the_page_says(element):
+    masked = np.ma.array(np.array(X, dtype=element), mask=[0, 0, 1, 0])
+    for result, values in (
+        (masked + 1, [4, 2, None, 8]),
+        (masked.cumsum(), [3, 4, None, 11]),
+        (np.ma.masked_equal(masked.data, 1), [3, None, 2, 7]),
+        (np.ma.where(masked > 1, masked, 0), [3, 0, None, 7]),
+        (np.ma.concatenate([masked, masked[:1]]), [3, 1, None, 7, 3]),
+        (np.ma.array(masked, fill_value=0), [3, 1, None, 7]),
+    ):
+        assert result.dtype == np.dtype(element) and result.tolist() == values
+        assert result.filled(0).dtype == np.dtype(element)
+    assert masked.sum() == 11 and masked.prod() == 21
+    assert np.ma.array(masked, fill_value=0).filled().tolist() == [3, 1, 0, 7]
+    assert masked.anom().dtype == np.float64
+    for refused in (
+        masked.min,
+        masked.max,
+        masked.ptp,
+        masked.argmax,
+        masked.sort,
+        masked.argsort,
+        lambda: np.ma.median(masked),
+        lambda: np.ma.isin(masked, [3]),
+    ):
+        with pytest.raises(TypeError):
+            refused()
+    assert masked.compressed().max() == 7
+
+
 @pytest.mark.parametrize("name", sorted(FLOAT64))
 @pytest.mark.parametrize("element", [Integer, Rational])
 def test_what_brings_floats_gives_float64(element, name):
