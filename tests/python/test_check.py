@@ -689,11 +689,25 @@ def test_the_command_exits_with_0_where_nothing_fails():
         (["denizen:Integer", "--only", "no such operation"], "--list"),
         (["denizen:Integer", "--values", "math:pi"], "no list of values"),
         (["denizen:Integer", "--expected", "nowhere.toml"], "nowhere.toml"),
+        (["denizen:Integer", "--html", "/"], "cannot write /: it is a directory"),
+        (["denizen:Integer", "--json", "no/where.json"], "there is no directory no"),
+        (["denizen:Integer", "--values", "random:betavariate"], "betavariate raised TypeError: "),
+        (
+            ["denizen:Integer", "--values", "string:ascii_letters"],
+            "--values gives 'a', which is no",
+        ),
+        (["denizen:Integer", "--timeout", "0"], "'0' is no number of seconds"),
+        (["denizen:Integer", "--timeout", "inf"], "'inf' is no number of seconds"),
+        (["denizen:Integer", "--jobs", "0"], "'0' is no number of processes"),
+        (["denizen:Integer", "--jobs", "two"], "'two' is no number of processes"),
     ],
 )
 def test_the_command_exits_with_2_where_it_cannot_check(arguments, message):
     found = command(*arguments)
     assert found.returncode == 2, found
+    # One line, below the usage where an option is wrong in itself.
+    assert len(found.stderr.strip().split("denizen check: ")[-1].splitlines()) == 1
+    assert found.stdout == ""
     assert message in found.stderr
     assert "Traceback" not in found.stderr
 

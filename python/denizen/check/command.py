@@ -11,6 +11,8 @@ from pathlib import Path
 
 __all__ = ["add_arguments"]
 
+_DAY = 86400.0
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command, and the function that runs it."""
@@ -25,12 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--section", metavar="PATTERN", help="sections whose name has or matches")
     parser.add_argument(
-        "--jobs", metavar="N", type=int, help="processes at a time (default: cores)"
+        "--jobs", metavar="N", type=_jobs, help="processes at a time (default: cores)"
     )
     parser.add_argument(
         "--timeout",
         metavar="S",
-        type=float,
+        type=_seconds,
         default=20.0,
         help="seconds an operation (default: 20)",
     )
@@ -57,6 +59,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_run)
 
 
+def _jobs(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of processes, 1 or more")
+    return number
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    # Neither NaN nor infinity.
+    if not 1.0 <= number <= _DAY:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of seconds, 1 or more, up to a day"
+        )
+    return number
+
+
+def _cannot_write(path: Path) -> str | None:
+    """Why a file cannot be written; found out before everything runs. Makes no file."""
+    if path.is_dir():
+        return f"cannot write {path}: it is a directory"
+    if not path.parent.is_dir():
+        return f"cannot write {path}: there is no directory {path.parent}"
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        return f"cannot write {path}: permission denied"
+    return None
+
+
 def _run(options: argparse.Namespace) -> int:
     # Imported here: the other commands need none of the operations.
     from .element import ElementError, find_dtype, find_values
@@ -70,6 +106,10 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     if options.element is None:
         print("denizen check: name an element type, as in denizen:Integer", file=sys.stderr)
+        return 2
+    files = [path for path in (options.json, options.html) if path is not None]
+    for problem in filter(None, map(_cannot_write, files)):
+        print(f"denizen check: {problem}", file=sys.stderr)
         return 2
     # As Ctrl-C does: what was begun is cleaned up.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
@@ -94,10 +134,14 @@ def _run(options: argparse.Namespace) -> int:
     finally:
         bar.clear()
     print(report.table(options.verbose))
-    if options.json is not None:
-        options.json.write_text(report.to_json(), encoding="utf-8")
-    if options.html is not None:
-        options.html.write_text(page(report), encoding="utf-8")
+    try:
+        if options.json is not None:
+            options.json.write_text(report.to_json(), encoding="utf-8")
+        if options.html is not None:
+            options.html.write_text(page(report), encoding="utf-8")
+    except OSError as error:
+        print(f"denizen check: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     return report.status(options.strict)
 
 

@@ -109,6 +109,11 @@ def find_values(text: str) -> Callable[[], list[Any]]:
     return as_values(found, text)
 
 
+def _in_words(error: Exception) -> str:
+    """An exception on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
 def as_values(found: Any, name: str) -> Callable[[], list[Any]]:
     """A function that gives the values anew, from it or from a list."""
 
@@ -121,7 +126,7 @@ def as_values(found: Any, name: str) -> Callable[[], list[Any]]:
         except ElementError:
             raise
         except Exception as error:
-            raise ElementError(f"{name} raised {type(error).__name__}: {error}") from error
+            raise ElementError(f"{name} raised {_in_words(error)}") from error
         if not values:
             raise ElementError(f"{name} gives no values")
         return values
@@ -345,7 +350,7 @@ def _convert(dtype: np.dtype[Any], value: Any) -> Any:
     except Exception as error:
         raise ElementError(
             f"--values gives {value!r}, which is no scalar of {dtype} and does not convert: "
-            f"{type(error).__name__}: {error}"
+            f"{_in_words(error)}"
         ) from error
     return made
 

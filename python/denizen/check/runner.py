@@ -82,7 +82,7 @@ def run(
     started = time.monotonic()
     entries = [entry for path in (BUNDLED, *map(Path, expected)) for entry in read_expected(path)]
     operations = selected(only, section, tables)
-    given = None if values is None else as_values(values, "values")
+    given = None if values is None else as_values(values, "--values")
     limit = max(1, jobs if jobs is not None else len(os.sched_getaffinity(0)))
     checked = probed(find_dtype(element), given, timeout, limit)
     results: dict[int, Result] = {}
