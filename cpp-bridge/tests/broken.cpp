@@ -10,7 +10,8 @@
 //   rint        refused, and says why
 //
 // and types that crash where `denizen check` finds out what they can do: `Crashing` in its `*`,
-// `Fragile` where it reads a text of a negative number.
+// `Fragile` where it reads a text of a negative number. `Picky` has no order of one value, of objects
+// neither.
 #include <denizen/denizen.hpp>
 
 #include <cmath>
@@ -99,6 +100,16 @@ void add_broken(PyObject *module)
         .add_to(module);
 }
 
+struct picky : broken {
+    friend bool operator<(picky a, picky b)
+    {
+        if (a.value == 17 || b.value == 17) {
+            throw std::runtime_error("no order of 17");
+        }
+        return a.value < b.value;
+    }
+};
+
 void add_crashing(PyObject *module)
 {
     denizen::element<crashing>("Crashing")
@@ -106,6 +117,12 @@ void add_crashing(PyObject *module)
         .text()
         .arithmetic()
         .cast_from<long>(denizen::casting::safe, [](long value) { return crashing{{value}}; })
+        .needs_gil()
+        .add_to(module);
+    denizen::element<picky>("Picky")
+        .ordering()
+        .text()
+        .cast_from<long>(denizen::casting::safe, [](long value) { return picky{{value}}; })
         .needs_gil()
         .add_to(module);
     denizen::element<fragile>("Fragile").ordering().text().needs_gil().add_to(module);

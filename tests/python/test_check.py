@@ -293,6 +293,23 @@ def test_scalars_without_operators_are_compared_with_loops_over_one_element():
     assert result.detail.startswith("equal to loops over one element")
 
 
+def test_what_the_types_own_code_raises_is_counted_in_a_note(broken):
+    made = table(
+        picky=lambda s: np.sort(s.a),
+        also=lambda s: s.a < s.b,
+        everyone=lambda s: s.a[99],
+        take=lambda s: s.a[:2],
+    )
+    report = check.run(broken.Picky, tables=[made])
+    assert [bool(result.raised) for result in report.results] == [True, True, False, False]
+    note = (
+        "in 2 operations the type's own code raised RuntimeError: no order of 17; its objects did"
+    )
+    assert report.notes[0].startswith(note)
+    assert f"note: {note}" in report.table()
+    assert json.loads(report.to_json())["results"][0]["raised"] == "RuntimeError: no order of 17"
+
+
 # ---- comparisons ---------------------------------------------------------------------------------
 
 
@@ -588,7 +605,7 @@ def test_the_json_has_the_documented_format(faults):
     by_name = {result["operation"]: result for result in data["results"]}
     assert _schema(by_name["negative"]) == {
         "section": "str", "operation": "str", "verdict": "str", "detail": "str",
-        "reason": "NoneType", "leaked": {}, "errors": "str", "seconds": "float",
+        "reason": "NoneType", "leaked": {}, "raised": "str", "errors": "str", "seconds": "float",
     }  # fmt: skip
     assert by_name["absolute"]["leaked"] == {"broken.Broken": 10}
     assert {name: result["verdict"] for name, result in by_name.items()} == {
@@ -610,6 +627,21 @@ def test_the_table_lists_what_does_not_work_with_reasons(faults):
     assert "made up: take" not in text
     assert "made up: take" in faults.table(verbose=True)
     assert text.endswith(faults.summary())
+
+
+def test_expected_refusals_are_counted_unless_verbose():
+    raw = pytest.importorskip("denizen_raw")
+    made = check.Table("made up")
+    for name in ("one", "two"):
+        made.add(name, lambda s: np.sort(s.a), needs={"ordering"})
+    made.add("three", lambda s: s.a.astype(float), needs={"counting"})
+    report = check.run(raw.Shared, tables=[made])
+    text = report.table()
+    assert "     2  denizen_raw.Shared has no ordering\n" in text
+    assert "     1  denizen_raw.Shared has no casts from and to numbers\n" in text
+    assert "made up: one" not in text
+    assert "made up: one" in report.table(verbose=True)
+    assert "as expected (" not in report.table(verbose=True)
 
 
 def test_the_page_has_a_cell_an_operation_and_loads_nothing(faults):

@@ -9,24 +9,38 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable
+from typing import get_args
 
 import numpy as np
 
 from .. import _runtime
 from .element import Element
-from .operation import Operation
+from .operation import Capability, Operation
 
 __all__ = ["excuse_of"]
 
 #: What denizen says where numpy.linalg would leave the type.
 _NORM = "numpy.linalg.norm would make float64"
 
+#: What a type without a capability has not, where its name does not say it.
+_LACKS: dict[str, str] = {
+    **{name: name for name in get_args(Capability)},
+    "arithmetic": "arithmetic (+, -, *)",
+    "text": "text that it reads",
+    "codec": "codec for pickles",
+    "numbers": "casts from and to numbers",
+    "counting": "casts from and to numbers",
+}
+
 
 def excuse_of(error: BaseException, operation: Operation, element: Element) -> str | None:
     """Why the type must refuse, if it must."""
     missing = sorted(operation.needs - element.abilities)
+    if missing == ["counting"] and "numbers" in element.abilities:
+        return f"numbers do not add up and keep their order in {element.name}"
     if missing:
-        return f"{element.name} has no {' and no '.join(missing)}"
+        lacks = sorted({_LACKS[name] for name in missing})
+        return f"{element.name} has no {' and no '.join(lacks)}"
     if isinstance(error, _runtime.VacantError) and "default" not in element.abilities:
         return f"{element.name} has no default"
     if "copy" not in element.abilities and "not copyable" in str(error):

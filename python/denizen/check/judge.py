@@ -8,15 +8,17 @@ import re
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from .. import _runtime
-from .element import Element
+import numpy as np
+
+from .. import Integer, _runtime
+from .element import COUNT, Element, Probe
 from .excuses import excuse_of
-from .operation import Operation, Run
+from .operation import Capability, Operation, Run
 from .oracle import Comparison, known_values, shared
 from .subject import Scalars, Subject
 
@@ -50,12 +52,18 @@ class Finding:
     excuse: str | None = None
     #: Objects by type that were constructed but not destroyed; negative where the other way round.
     leaked: dict[str, int] = field(default_factory=dict)
+    #: What the type's own code raised, here as on objects; "" where it did not.
+    raised: str = ""
 
 
 #: What a clean refusal raises.
 _REFUSALS = (TypeError, ValueError, NotImplementedError)
 #: What an object array raises where its scalars lack an operation.
 _INCAPABLE = (TypeError, AttributeError, NotImplementedError)
+#: What an operation raises by its nature, it raises for these.
+_INTEGERS = Element(
+    np.dtype(Integer), Probe(0, COUNT, frozenset(get_args(Capability)), compared_by="equality")
+)
 #: A message of at least two words, one of them of three letters.
 _SAYS_WHY = re.compile(r"(?=.*[^\W\d_]{3})\S+\s+\S+", re.DOTALL)
 
@@ -78,9 +86,8 @@ def judge(operation: Operation, element: Element, folder: Path) -> Finding:
     detail = f"objects that outlive the operation: {counts} (negative: destroyed too often)"
     if finding.verdict is Verdict.WRONG:
         return Finding(Verdict.WRONG, f"{finding.detail}; and {detail}", leaked=leaked)
-    return Finding(
-        Verdict.LEAKS, f"{detail}; it {finding.verdict}: {finding.detail}", leaked=leaked
-    )
+    detail = f"{detail}; it {finding.verdict}: {finding.detail}"
+    return Finding(Verdict.LEAKS, detail, leaked=leaked, raised=finding.raised)
 
 
 def _balances() -> dict[str, int]:
@@ -232,11 +239,16 @@ def _judge_error(
     same, other = _oracle_error(error, operation, element, folder)
     if isinstance(error, _REFUSALS):
         excuse = excuse_of(error, operation, element)
+        own = ""
         if excuse is None and same:
             excuse = "arrays of Python objects refuse it too"
-        return _refusal(error, words, excuse, element)
+            # A TypeError is what a missing operation gives.
+            if not isinstance(error, TypeError | NotImplementedError):
+                own = _own(error, operation, folder)
+        return replace(_refusal(error, words, excuse, element), raised=own)
     if same:
-        return Finding(Verdict.WORKS, f"raises as objects do: {words}")
+        own = _own(error, operation, folder)
+        return Finding(Verdict.WORKS, f"raises as objects do: {words}", raised=own)
     instead = f"objects raise {other}" if other else "objects do not raise"
     return Finding(Verdict.WRONG, f"raised {words}; {instead}")
 
@@ -253,6 +265,14 @@ def _oracle_error(
     words = _in_words(other)
     _forget(other)
     return same, words
+
+
+def _own(error: BaseException, operation: Operation, folder: Path) -> str:
+    """An exception in words if it is the type's own: integers do not raise it there."""
+    _, other = _attempt(operation.run, Subject(_INTEGERS, folder=folder))
+    same = other is not None and isinstance(error, type(other))
+    _forget(other)
+    return "" if same else _in_words(error)
 
 
 def _refusal(error: BaseException, words: str, excuse: str | None, element: Element) -> Finding:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from .judge import Verdict
 
-__all__ = ["FORMAT", "Report", "Result", "Stale"]
+__all__ = ["FORMAT", "Report", "Result", "Stale", "raised_in"]
 
 #: Version of the JSON format. Keys may be added to a version; none goes or changes its meaning.
 FORMAT = 1
@@ -35,6 +35,8 @@ class Result:
     reason: str | None = None
     #: Objects by type that were constructed but not destroyed; negative where the other way round.
     leaked: dict[str, int] = field(default_factory=dict)
+    #: An exception that the type's own code raised, here as on objects; "" where it did not.
+    raised: str = ""
     #: The last lines that a process which crashed wrote to its standard error.
     errors: str = ""
     seconds: float = 0.0
@@ -53,6 +55,22 @@ class Result:
     def unexpected(self) -> bool:
         """Whether it is a refusal that nobody expects."""
         return self.verdict is Verdict.REFUSED and self.reason is None
+
+
+def raised_in(results: Iterable[Result]) -> Iterator[str]:
+    """For each kind of exception that the type's own code raised: in how many operations."""
+    found: dict[str, list[str]] = {}
+    for result in results:
+        if result.raised:
+            found.setdefault(result.raised.partition(":")[0], []).append(result.raised)
+    for messages in found.values():
+        other = len(set(messages)) - 1
+        more = f" (and {other} other messages)" if other else ""
+        count = f"{len(messages)} operations" if len(messages) > 1 else "1 operation"
+        yield (
+            f"in {count} the type's own code raised {_cut(messages[0])}{more}; its objects did so "
+            "too, which is why that is not wrong"
+        )
 
 
 @dataclass(frozen=True)
@@ -137,6 +155,8 @@ class Report:
             if results:
                 lines += ["", f"{heading}:"]
                 lines += [line for result in results for line in _described(result)]
+        if not verbose:
+            lines += self._expected()
         if self.stale:
             lines += ["", "Expected to be refused, but works now:"]
             lines += [f"  {entry.operation} (expected: {entry.reason})" for entry in self.stale]
@@ -164,9 +184,21 @@ class Report:
         yield "Refused, not expected", list(self.unexpected)
         yield "Unchecked", having(Verdict.UNCHECKED)
         yield "Leaks of NumPy's own", [r for r in having(Verdict.LEAKS) if not r.fails]
-        yield "Refused", [r for r in having(Verdict.REFUSED) if not r.unexpected]
         if verbose:
+            yield "Refused", [r for r in having(Verdict.REFUSED) if not r.unexpected]
             yield "Works", having(Verdict.WORKS)
+
+    def _expected(self) -> Iterator[str]:
+        """How many refusals are expected, by reason."""
+        reasons = Counter(
+            result.reason
+            for result in self.results
+            if result.verdict is Verdict.REFUSED and result.reason is not None
+        )
+        if reasons:
+            yield ""
+            yield "Refused, as expected (--verbose lists the operations):"
+            yield from (f"  {count:>4}  {_cut(why)}" for why, count in reasons.most_common())
 
     def to_json(self) -> str:
         """Everything, as JSON; docs/check.md describes the format."""

@@ -21,7 +21,7 @@ from .operation import Operation, Table
 from .operations import tables as bundled_tables
 from .probing import probed
 from .process import Ending, Task, run_tasks
-from .report import Report, Result, Stale
+from .report import Report, Result, Stale, raised_in
 
 __all__ = ["run", "selected"]
 
@@ -113,7 +113,7 @@ def run(
         python=platform.python_version(),
         values=checked.source,
         compared_by=checked.probe.compared_by,
-        notes=tuple(checked.notes()),
+        notes=(*checked.notes(), *raised_in(ordered)),
         results=ordered,
         stale=tuple(_stale(ordered, checked, entries)),
         seconds=round(time.monotonic() - started, 3),
@@ -148,6 +148,7 @@ def _result(
         finding.detail,
         reason,
         finding.leaked,
+        finding.raised,
         seconds=seconds,
     )
 
