@@ -1,3 +1,4 @@
+from types import EllipsisType
 from typing import Any, Literal, Self, final, overload
 
 import numpy as np
@@ -14,6 +15,7 @@ __all__ = [
     "Rational",
     "RationalDType",
     "VacantError",
+    "_Indexed",
     "__version__",
     "_abi_layout",
     "_arming_works",
@@ -66,6 +68,13 @@ def _numpy_layout() -> list[tuple[str, int]]: ...
 
 # Offset (or size, or value) and size of everything in the C interface, for its test.
 def _abi_layout() -> list[tuple[str, int, int]]: ...
+
+# A base of the scalar classes that are written in Python, for its subscript.
+class _Indexed:
+    # The scalar itself for (), else an array.
+    def __getitem__(
+        self, index: EllipsisType | tuple[EllipsisType | None, ...] | None, /
+    ) -> Any: ...
 
 # The handler that arming enters, as a NEP 49 capsule.
 _mem_handler: object

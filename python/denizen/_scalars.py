@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex, TypeVar, c
 
 import numpy as np
 
+from ._runtime import _Indexed
+
 if TYPE_CHECKING:
     from ._runtime import IntegerDType, RationalDType
 
@@ -96,7 +98,7 @@ def _integer_ratio(value: Any, name: str) -> tuple[int, int]:
         raise type(error)(f"cannot convert {value} to {name}") from None
 
 
-class Integer(int):
+class Integer(int, _Indexed):
     """An exact integer of any size, as an element of NumPy arrays.
 
     >>> np.array([2**70, -1], dtype=Integer)
@@ -125,7 +127,7 @@ class Integer(int):
         return self
 
 
-class Rational(Fraction):
+class Rational(Fraction, _Indexed):
     """An exact fraction of any size, as an element of NumPy arrays.
 
     >>> np.array(["1/3", 2], dtype=Rational)

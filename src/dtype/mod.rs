@@ -8,8 +8,8 @@
 //!   one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet, [`choice`]: in
 //!   which loop; [`ufuncs`]: loops, identities;
 //! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
-//! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`]: the scalar class that the
-//!   runtime makes, and its operators;
+//! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`], [`scalar_index`]: the
+//!   scalar class that the runtime makes, its operators and its subscript;
 //! * [`loan`], [`loan_math`]: scalars of types that only move, which show cells in place;
 //! * [`guards`], [`methods`]: against what NumPy does wrong; [`linalg_guard`]: against silent
 //!   rounding.
@@ -31,6 +31,7 @@ mod numbers;
 mod promotion;
 pub mod register;
 pub mod scalar;
+pub mod scalar_index;
 mod scalar_math;
 mod sort;
 pub mod traverse;

@@ -11,7 +11,7 @@ use super::{
     convert::{self, already_raised},
     errors,
     loan::{self, Loan},
-    loan_math, scalar_math,
+    loan_math, scalar_index, scalar_math,
 };
 use crate::{
     abi::{self, Report, Sink, Status},
@@ -88,6 +88,7 @@ pub(super) fn make_scalar_class<'py>(
         slot(ffi::Py_tp_hash, hash as *mut c_void),
         slot(ffi::Py_tp_methods, methods.as_ptr().cast_mut().cast()),
     ];
+    slots.push(scalar_index::slot());
     slots.extend(scalar_math::slots());
     slots.push(slot(0, ptr::null_mut()));
     let mut spec = ffi::PyType_Spec {

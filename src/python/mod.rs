@@ -74,6 +74,8 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());
     handler::install(py, module)?;
     module.add("_C_API", c_api::capsule(py)?)?;
+    // Before the bundled types: it is a base of their scalar classes.
+    module.add("_Indexed", dtype::scalar_index::make_base_class(py)?)?;
     // SAFETY: GIL held; the module is alive; the table works from here on.
     unsafe { elements::register(c_api::table(), module.as_ptr().cast()) }
         .map_err(|_raised| PyErr::fetch(py))?;

@@ -256,14 +256,14 @@ importlib.reload(sys.modules["denizen"])
 def test_an_import_that_failed_half_way_says_so_when_it_is_tried_again():
     run(
         """
-import importlib.util, sys, types
-# The scalar classes, of which the second is none.
-package = importlib.util.find_spec("denizen").submodule_search_locations[0]
-spec = importlib.util.spec_from_file_location("denizen._scalars", package + "/_scalars.py")
-broken = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(broken)
-whole, broken.Rational = broken.Rational, 5
-sys.modules["denizen._scalars"] = broken
+from importlib.machinery import SourceFileLoader
+load = SourceFileLoader.exec_module
+def broken(loader, module):
+    load(loader, module)
+    if module.__name__ == "denizen._scalars":
+        # The second of the scalar classes is none.
+        module.Rational = 5
+SourceFileLoader.exec_module = broken
 for error, words in ((TypeError, "scalar class is no class"), (ImportError, "earlier import")):
     try:
         import denizen
@@ -271,7 +271,7 @@ for error, words in ((TypeError, "scalar class is no class"), (ImportError, "ear
         assert words in str(raised), raised
     else:
         raise AssertionError("imported")
-    broken.Rational = whole
+    SourceFileLoader.exec_module = load
 """
     )
 

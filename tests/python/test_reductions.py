@@ -352,6 +352,13 @@ def test_medians_are_exact(element):
     result = np.median(a, axis=0)
     assert result.dtype == Rational
     assert result.tolist() == [sorted(column)[1] for column in objects.T]
+    # Of a scalar it makes an array by a subscript.
+    for median in (np.median, np.nanmedian):
+        kept = median(a.ravel(), keepdims=True)
+        assert kept.dtype == Rational and kept.tolist() == [Fraction(sum(middle)) / 2]
+    values = VALUES[element][:3]
+    padded = np.pad(np.array(values, dtype=element), 1, mode="median")
+    assert padded.dtype == element and padded.tolist() == [m := sorted(values)[1], *values, m]
 
 
 def test_quantiles_between_elements_are_floats_as_of_objects():

@@ -244,6 +244,63 @@ def test_scalars_have_the_shape_of_a_scalar(element):
     assert (a[0].ndim, a[0].shape, a[0].size) == (0, (), 1)
 
 
+@pytest.mark.parametrize("element", [Number, denizen.Integer, denizen.Rational])
+def test_scalars_are_indexed_as_0_d_arrays(element):
+    a = np.array([7, 2, 3]).astype(element)
+    x = a[0]
+    assert x[()] is x
+    for index, shape in [
+        (..., ()),
+        (None, (1,)),
+        ((...,), ()),
+        ((np.newaxis, ...), (1,)),
+        ((None, None), (1, 1)),
+    ]:
+        made = x[index]
+        assert (type(made), made.dtype, made.shape) == (np.ndarray, a.dtype, shape)
+        assert made.item() == x
+    for index in (0, -1, True, slice(None), "x", [], (0,), (None, 0), (..., ...), np.array(0)):
+        with pytest.raises(IndexError, match=r"^invalid index to scalar variable\.$"):
+            x[index]
+
+
+@pytest.mark.parametrize("element", [Number, denizen.Integer, denizen.Rational])
+def test_scalars_are_no_sequences(element):
+    a = np.array([7, 2, 3]).astype(element)
+    x = a[0]
+    for sequence in (iter, len, list, reversed, lambda x: x in x, lambda x: operator.concat(x, x)):
+        with pytest.raises(TypeError):
+            sequence(x)
+    assert not np.iterable(x) and np.ndim(x) == 0
+    for made in (np.array([x, x]), np.array([[x], [x]]), np.full(3, x), np.array(x)):
+        assert made.dtype == a.dtype and (made == x).all()
+    assert np.array([[x], [x]]).shape == (2, 1)
+    assert np.array([x, [x]], dtype=object).tolist() == [x, [x]]
+
+
+def test_scalars_of_what_only_moves_are_indexed_by_nothing_only():
+    a = np.zeros(2, dtype=Unique)
+    a[0] = "5"
+    x = a[0]
+    assert x[()] is x
+    with pytest.raises(TypeError, match="would need a copy, and denizen_sorting.Unique has none"):
+        x[...]
+    with pytest.raises(IndexError):
+        x[0]
+    assert str(a[0]) == "5"
+
+
+@pytest.mark.parametrize("element", [denizen.Integer, denizen.Rational])
+def test_subclasses_of_bundled_scalars_are_indexed_and_no_sequences(element):
+    class Derived(element):
+        pass
+
+    x = Derived(3)
+    assert x[()] is x and x[None].tolist() == [3]
+    with pytest.raises(TypeError, match="not iterable"):
+        iter(x)
+
+
 @pytest.mark.parametrize("element", [denizen.Integer, denizen.Rational])
 def test_numpy_says_how_arrays_differ(element):
     a = np.array([1, 2, 3]).astype(element)
