@@ -11,7 +11,8 @@ Of exact numbers the first is computed exactly here, the second is refused.
 """
 
 import operator
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from inspect import signature
 from types import FunctionType
 from typing import Any
@@ -65,6 +66,20 @@ def _common(*operands: Any) -> Any:
         return None
 
 
+def _refuse_integers(dtype: Any, call: Mapping[str, Any]) -> None:
+    """TypeError where the variables of `_mean` or `_var` ask for quotients as integers: NumPy would
+    cut their fractions off, as it does for integers of its own."""
+    wanted = {"dtype": call.get("dtype"), "out": getattr(call.get("out"), "dtype", None)}
+    for name, result in wanted.items():
+        # A dtype, its class, or what stands for one.
+        kind = None if result is None else np.dtype(getattr(result, "type", result))
+        if kind is not None and kind.kind in "bium":
+            raise TypeError(
+                f"means and variances of {dtype} can be fractions, which {name}= of {kind} would "
+                "cut off: leave it away for an exact result, or ask for float64"
+            )
+
+
 def _averaged(asanyarray: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """What `_mean` and `_var` make an array of their operand with: one of quotients."""
 
@@ -72,6 +87,7 @@ def _averaged(asanyarray: Callable[[Any], Any]) -> Callable[[Any], Any]:
         array = asanyarray(a)
         if array.dtype.num >= 0 or not _is_ours(array.dtype):
             return array
+        _refuse_integers(array.dtype, sys._getframe(1).f_locals)
         quotient = _of_quotients(array.dtype)
         return array if quotient is None else array.astype(quotient)
 

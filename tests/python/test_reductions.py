@@ -260,6 +260,35 @@ def test_means_round_nothing():
         np.array([[1], [2]], dtype=Integer).mean(axis=0, out=np.zeros(1, dtype=Integer))
 
 
+@pytest.mark.parametrize("element", EXACT)
+def test_means_are_never_cut_off_to_integers(element):
+    a = np.array([3, 1, 2, 5], dtype=element)
+    cut = pytest.raises(
+        TypeError, match=rf"of {a.dtype} can be fractions, which \w+= of (u?int|bool)"
+    )
+    for function in (np.mean, np.nanmean, np.var, np.nanvar, np.std, np.nanstd):
+        for dtype in (int, "u1", np.dtype(np.int16), np.dtypes.Int32DType, bool):
+            with cut:
+                function(a, dtype=dtype)
+    for function in (np.mean, np.nanmean, np.median, np.var, np.nanvar):
+        out = np.full((), 77)
+        with cut:
+            function(a, out=out)
+        assert out == 77
+    # It takes the median without `out`, and assigns it.
+    with pytest.raises(ValueError, match="5/2 is not an integer"):
+        np.nanmedian(a, out=np.zeros((), int))
+    with cut:
+        a.mean(None, int)
+    with cut:
+        np.mean(a.reshape(2, 2), axis=0, out=np.zeros(2, dtype=int))
+    for given in ({"dtype": float}, {"out": np.zeros(())}, {"dtype": object}):
+        assert np.mean(a, **given) == 2.75 and np.var(a, **given) == 2.1875
+    assert np.median(a, out=np.zeros(())) == 2.5
+    # NumPy's own are NumPy's.
+    assert np.mean([3, 1, 2, 5], dtype=int) == np.mean([3, 1, 2, 5], out=np.zeros((), int)) == 2
+
+
 def test_means_of_other_dtypes_are_numpy_s_own():
     for a in (
         np.arange(6),
