@@ -7,7 +7,8 @@ they take their operand is replaced. `std` is the `sqrt` of the variance, of wha
 NumPy keeps the functions that it called once, so that one is not replaced: its code is.
 
 `linspace` and `unwrap` compute with floats, and put the results into arrays of the operands' type.
-Of exact numbers the first is computed exactly here, the second is refused.
+Of exact numbers the first is computed exactly here, the second is refused. Edges of histograms are
+of exact numbers, too, and elements are compared with them.
 """
 
 import operator
@@ -78,6 +79,33 @@ def _refuse_integers(dtype: Any, call: Mapping[str, Any]) -> None:
                 f"means and variances of {dtype} can be fractions, which {name}= of {kind} would "
                 "cut off: leave it away for an exact result, or ask for float64"
             )
+
+
+def _edging(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`_get_bin_edges` of histograms, which computes them in the elements' type. Elements of ours
+    are sorted in between the edges: for edges at equal distances NumPy computes indices, and would
+    cast them from that type."""
+
+    def edging(a: Any, bins: Any, range: Any, weights: Any) -> Any:
+        if np.ndim(bins) != 0:
+            return original(a, bins, range, weights)
+        dtype = a.dtype if range is None else _common(a, *range)
+        if not _is_ours(dtype):
+            return original(a, bins, range, weights)
+        if _is_exact(dtype):
+            a = a.astype(_of_quotients(dtype) or dtype)
+        return original(a, bins, range, weights)[0], None
+
+    return edging
+
+
+def _distance(original: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """`_unsigned_subtract` of histograms, which names the dtype in a way that ufuncs refuse."""
+
+    def distance(a: Any, b: Any) -> Any:
+        return np.subtract(a, b) if _is_ours(_common(a, b)) else original(a, b)
+
+    return distance
 
 
 def _averaged(asanyarray: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -233,8 +261,10 @@ def _element(dtype_class: Any) -> str | None:
 def install() -> None:
     """Puts the guards in place, once."""
     from numpy._core import _exceptions, _methods
+    from numpy.lib import _histograms_impl
 
     methods: Any = _methods
+    histograms: Any = _histograms_impl
     public: Any = np
     if hasattr(methods, "_denizen_std"):
         return
@@ -246,5 +276,8 @@ def install() -> None:
         public.unwrap._implementation,
         _refusing_to_round("write np.unwrap(a.astype(float))"),
     )
+    histograms._get_bin_edges = _edging(histograms._get_bin_edges)
+    if np.lib.NumpyVersion(np.__version__) < "2.5.0":
+        histograms._unsigned_subtract = _distance(histograms._unsigned_subtract)
     error: Any = _exceptions._UFuncNoLoopError
     error.__str__ = _no_loop_text(error.__str__)
