@@ -134,6 +134,7 @@ def test_states_that_do_not_fit_their_array_are_errors(kind):
         state((3,), "x" * 3 * a.itemsize),
         state((3,), None),
         state((3,), [elements[0], object(), elements[2]]),
+        state((3,), [object()] * 3),
         state((3,), [slice(1)] * 3),
         state(3.5, elements),
         state((3,), elements, dtype=None),
