@@ -30,6 +30,7 @@ DRAWN = {
     "scatter": lambda axes, a: axes.scatter(a, a),
     "colours": lambda axes, a: axes.scatter(a, a, c=a),
     "bar": lambda axes, a: axes.bar(["x", "y", "z"], a),
+    "hist": lambda axes, a: axes.hist(a),
     "fill": lambda axes, a: axes.fill_between(a, a),
     "error bars": lambda axes, a: axes.errorbar(a, a, yerr=a),
     "steps": lambda axes, a: axes.step(a, a),
@@ -74,5 +75,4 @@ def test_images_and_sizes_are_refused_and_drawn_as_floats(axes, a):
     axes.contour(image.astype(float))
     axes.pcolormesh(image.astype(float))
     axes.scatter([1, 2, 3], [1, 2, 3], s=a.astype(float))
-    axes.hist(a.astype(float))
     axes.figure.canvas.draw()
