@@ -454,3 +454,23 @@ def test_a_missing_operation_is_named_with_the_type():
     with pytest.raises(TypeError, match=r"^ufunc 'invert' (did not|not supp)"):
         np.invert(np.array([1.5]))
     assert "denizen.Rational" in denizen.types()
+
+
+def test_comparisons_with_long_doubles_are_exact():
+    big = np.longdouble(2) ** 64
+    a = np.array([2**64 - 1, 2**64, 2**64 + 1], dtype=Integer)
+    r = a.astype(Rational) / 3
+    assert (a == big).tolist() == (big == a).tolist() == [False, True, False]
+    assert (a < big).tolist() == (big > a).tolist() == [True, False, False]
+    assert (a >= big).tolist() == [False, True, True]
+    third = np.longdouble(1) / 3
+    numerator, denominator = third.as_integer_ratio()
+    assert (np.array([Fraction(1, 3)], dtype=Rational) > third).tolist() == [
+        Fraction(1, 3) > Fraction(numerator, denominator)
+    ]
+    assert (r != big).all() and not (r == np.longdouble("nan")).any()
+    assert (a < np.longdouble("inf")).all() and (a > -np.longdouble("inf")).all()
+    huge = np.longdouble("1e4900")
+    near = np.array([int(huge) - 1, int(huge), 10**10000], dtype=Integer)
+    assert (near < huge).tolist() == [True, False, False]
+    assert (near == huge).tolist() == [False, True, False]
