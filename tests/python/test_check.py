@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -237,6 +238,11 @@ KEPT = []
         (lambda s: _raise(ZeroDivisionError("no")) if s.is_oracle else s.a, Verdict.WRONG, "objects raise Zero"),
         (lambda s: s.a if s.is_oracle else _raise(TypeError("")), Verdict.WRONG, "without saying why"),
         (lambda s: s.a if s.is_oracle else _raise(ValueError("17")), Verdict.WRONG, "without saying why"),
+        (
+            lambda s: s.a if s.is_oracle else _raise(ValueError("x" * 10**6)),
+            Verdict.WRONG,
+            "without saying why",
+        ),
         (lambda s: s.a if s.is_oracle else _raise(TypeError("not for these")), Verdict.REFUSED, "not for"),
         (lambda s: s.a[:] if not s.is_oracle else s.a.copy(), Verdict.WRONG, "shares memory"),
         (lambda s: None, Verdict.UNCHECKED, "nothing to compare"),
@@ -463,6 +469,28 @@ list(run_tasks([Task(work, 600.0)], 1))
     while running(note.read_text()):
         assert time.monotonic() < deadline, "the operation still runs"
         time.sleep(0.05)
+
+
+def test_an_interrupt_ends_a_run_whenever_it_comes():
+    program = """
+import os
+from denizen.check.process import Task, run_tasks
+print("ready", flush=True)
+list(run_tasks([Task(os.getpid, 20.0)] * 100_000, 2))
+"""
+    for wait in (0.1, 0.17, 0.23, 0.31):
+        run = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert run.stdout.readline() == "ready\n"
+        time.sleep(wait)
+        run.send_signal(signal.SIGINT)
+        _, errors = run.communicate(timeout=30)
+        assert run.returncode == -signal.SIGINT
+        assert errors.rstrip().endswith("KeyboardInterrupt")
 
 
 def test_a_fork_while_arrays_are_alive_is_safe():

@@ -64,8 +64,12 @@ _INCAPABLE = (TypeError, AttributeError, NotImplementedError)
 _INTEGERS = Element(
     np.dtype(Integer), Probe(0, COUNT, frozenset(get_args(Capability)), compared_by="equality")
 )
-#: A message of at least two words, one of them of three letters.
-_SAYS_WHY = re.compile(r"(?=.*[^\W\d_]{3})\S+\s+\S+", re.DOTALL)
+_THREE_LETTERS = re.compile(r"[^\W\d_]{3}")
+
+
+def _says_why(message: str) -> bool:
+    """Whether it is of at least two words, and three letters come in a row."""
+    return len(message.split(None, 2)) >= 2 and _THREE_LETTERS.search(message) is not None
 
 
 def judge(operation: Operation, element: Element, folder: Path) -> Finding:
@@ -278,7 +282,7 @@ def _own(error: BaseException, operation: Operation, folder: Path) -> str:
 def _refusal(error: BaseException, words: str, excuse: str | None, element: Element) -> Finding:
     message = str(error)
     texts = {text for value in element.values() for text in (str(value), repr(value))}
-    if not _SAYS_WHY.search(message) or message.strip() in texts:
+    if not _says_why(message) or message.strip() in texts:
         return Finding(Verdict.WRONG, f"refused without saying why: {words}")
     return Finding(Verdict.REFUSED, words, excuse)
 

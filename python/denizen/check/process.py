@@ -30,6 +30,8 @@ _LINES = 20
 _DUMPS = ("Fatal Python error", "Current thread", "Thread 0x", "Stack (most recent")
 #: The signal at which a process writes where it is, and the seconds that it has for that.
 _WHERE = signal.SIGUSR2
+#: How a user ends a run.
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 _SAY = 0.2
 #: The C library, for what the kernel does and Python has no name for.
 _C = ctypes.CDLL(None)
@@ -76,12 +78,15 @@ class _Process:
         self.pipe, writer = os.pipe()
         sys.stdout.flush()
         sys.stderr.flush()
+        # What Python runs after a fork swallows the exception that an interrupt raises there.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
         with warnings.catch_warnings():
             # Libraries for linear algebra have threads, and care for forks.
             warnings.simplefilter("ignore", DeprecationWarning)
             self.pid = os.fork()
         if self.pid == 0:
             _child(task, writer, self.errors.fileno())
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         os.close(writer)
         os.set_blocking(self.pipe, False)
         self.ended = os.pidfd_open(self.pid)
@@ -137,7 +142,11 @@ class _Process:
         elif not self.received:
             failure = "exit status 0 before the work was done"
         else:
-            result, failure = pickle.loads(bytes(self.received))
+            try:
+                result, failure = pickle.loads(bytes(self.received))
+            except Exception as error:
+                # Somebody else wrote into the pipe.
+                failure = f"no result, but bytes that nobody can read: {error}"
         return Ending(result, failure, errors, seconds)
 
 
@@ -166,8 +175,9 @@ def _child(task: Task, writer: int, errors: int) -> NoReturn:
         os.setpgid(0, 0)
         # Not to be left running when this process's parent is killed.
         _C.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _INTERRUPTS:
             signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
