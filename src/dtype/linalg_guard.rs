@@ -3,8 +3,8 @@
 //!
 //! | what NumPy does | until | guard |
 //! |---|---|---|
-//! | `solve`, `inv`, `det`, `eig`, `svd`, `qr`, .. ask `_commonType` in which type to compute, and hear `float64`; `pinv`, `cond`, `matrix_rank`, `tensorsolve` and negative powers go through those | open | [`common_type`] in its place refuses our elements |
-//! | `norm` makes `float64` of all numbers for which `issubclass(.., (inexact, object_))` is false | open | [`is_subclass`] in that module refuses the scalar classes of clients' types. Norms of the bundled numbers are `float64`, as all irrational functions of them. |
+//! | `solve`, `inv`, `det`, `eig`, `svd`, `qr`, .. ask `_commonType` in which type to compute, and hear `float64`; `pinv`, `cond`, `matrix_rank`, `tensorsolve` and negative powers go through those | open | `common_type` in its place refuses our elements |
+//! | `norm` makes `float64` of all numbers for which `issubclass(.., (inexact, object_))` is false | open | `is_subclass` in that module refuses the scalar classes of clients' types. Norms of the bundled numbers are `float64`, as all irrational functions of them. |
 //!
 //! The functions look both names up at each call, so those that somebody imported before us are
 //! guarded as well. Where NumPy is not made as expected, it rounds: `test_linalg.py` would notice.
