@@ -157,9 +157,10 @@ def _ramping(original: Callable[..., Any]) -> Callable[..., Any]:
         if count < 0:
             raise ValueError(f"Number of samples, {count}, must be non-negative.")
         steps = count - 1 if given["endpoint"] else count
-        step = (last - first) / steps if steps > 0 else None
-        index = np.arange(count).astype(exact).reshape((-1,) + (1,) * np.ndim(last - first))
-        ramp = first + index * (last - first if step is None else step)
+        distance = last - first
+        step = distance / steps if steps > 0 else None
+        index = np.arange(count).astype(exact).reshape((-1,) + (1,) * np.ndim(distance))
+        ramp = first + index * (distance if step is None else step)
         if wanted is not None:
             ramp = ramp.astype(wanted)
         ramp = np.moveaxis(ramp, 0, given["axis"])
@@ -168,19 +169,18 @@ def _ramping(original: Callable[..., Any]) -> Callable[..., Any]:
     return ramping
 
 
-def _refusing_to_round(message: str) -> Callable[[Any], Callable[..., Any]]:
-    """A guard for what would put rounded values into an array of exact numbers."""
+def _unwrapping(original: Callable[..., Any]) -> Callable[..., Any]:
+    """`unwrap`, which would put rounded values into an array of exact numbers."""
 
-    def guard(original: Callable[..., Any]) -> Callable[..., Any]:
-        def refusing(a: Any, *arguments: Any, **keywords: Any) -> Any:
-            array = np.asanyarray(a)
-            if _is_ours(array.dtype) and _is_exact(array.dtype):
-                raise TypeError(f"{message}: it computes with floats, and {array.dtype} is exact")
-            return original(a, *arguments, **keywords)
+    def unwrapping(p: Any, *arguments: Any, **keywords: Any) -> Any:
+        dtype = np.asanyarray(p).dtype
+        if _is_exact(dtype):
+            raise TypeError(
+                f"write np.unwrap(a.astype(float)): it computes with floats, and {dtype} is exact"
+            )
+        return original(p, *arguments, **keywords)
 
-        return refusing
-
-    return guard
+    return unwrapping
 
 
 def _has_number(value: Any) -> bool:
@@ -272,10 +272,7 @@ def install() -> None:
     _redirect(methods._std, lambda original: _deviating(original, methods._var))
     _redirect(public.nanstd._implementation, lambda original: _deviating(original, np.nanvar))
     _redirect(public.linspace._implementation, _ramping, _is_plain)
-    _redirect(
-        public.unwrap._implementation,
-        _refusing_to_round("write np.unwrap(a.astype(float))"),
-    )
+    _redirect(public.unwrap._implementation, _unwrapping)
     histograms._get_bin_edges = _edging(histograms._get_bin_edges)
     if np.lib.NumpyVersion(np.__version__) < "2.5.0":
         histograms._unsigned_subtract = _distance(histograms._unsigned_subtract)
