@@ -30,7 +30,7 @@ WIDTHS = (
     np.longdouble,
 )
 
-for number in WIDTHS:
+for number in (*WIDTHS, np.complex64, np.complex128):
     name = np.dtype(number).name
     add(
         f"from {name}",
@@ -56,20 +56,6 @@ add(
     lambda s: np.array([False, True, True]),
     needs=COUNTING,
 )
-for number in (np.complex64, np.complex128):
-    name = np.dtype(number).name
-    add(
-        f"from {name}",
-        lambda s, t=number: np.array(COUNTS, t).astype(s.dtype),
-        lambda s: counts(s),
-        needs=NUMERIC,
-    )
-    add(
-        f"to {name}",
-        lambda s, t=number: counts(s).astype(t),
-        lambda s, t=number: np.array(COUNTS, t),
-        needs=NUMERIC,
-    )
 add(
     "from swapped bytes",
     lambda s: np.array(COUNTS, ">i4").astype(s.dtype),
