@@ -8,6 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
+from trials.copies import SELECTIONS
 
 import denizen
 from denizen import Integer, Rational
@@ -88,32 +89,6 @@ def test_filling_over_a_full_array_ends_the_old_values(a):
     assert_same(target, objects(a))
     np.multiply(a, a, out=target)
     assert_same(target, objects(a) * objects(a))
-
-
-# T05, numpy#10897
-SELECTIONS = {
-    "take": lambda x: x.take([0, 3, 3, 5]),
-    "repeat": lambda x: x.repeat(3),
-    "tile": lambda x: np.tile(x, 2),
-    "roll": lambda x: np.roll(x, 3),
-    "where": lambda x: np.where(np.arange(len(x)) % 2 == 0, x, x[::-1]),
-    "choose": lambda x: np.choose(np.arange(len(x)) % 2, [x, x[::-1]]),
-    "compress": lambda x: x.compress(np.arange(len(x)) % 3 != 0),
-    "delete": lambda x: np.delete(x, [1, 2]),
-    "insert": lambda x: np.insert(x, 2, x[:2]),
-    "pad": lambda x: np.pad(x, 2, mode="edge"),
-    "flatten": lambda x: x.reshape(2, -1).flatten(),
-    "fancy": lambda x: x[[1, 1, 0]],
-    "mask": lambda x: x[np.arange(len(x)) > 2],
-    "concatenate": lambda x: np.concatenate([x, x]),
-    "stack": lambda x: np.stack([x, x], axis=1),
-    "append": lambda x: np.append(x, x[:1]),
-    "flip": lambda x: np.flip(x).copy(),
-    "broadcast": lambda x: np.broadcast_to(x, (3, len(x))).copy(),
-    "block": lambda x: np.block([[x[:2], x[2:4]], [x[4:6], x[6:8]]]),
-    "rot90": lambda x: np.rot90(x.reshape(2, 4)).copy(),
-    "extract": lambda x: np.extract(np.arange(len(x)) % 2 == 1, x),
-}
 
 
 @pytest.mark.parametrize("name", SELECTIONS)

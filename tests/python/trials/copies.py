@@ -36,6 +36,7 @@ SELECTIONS = {
     "ravel": lambda x: x.reshape(2, 4).T.ravel(),
     "copy in Fortran's order": lambda x: x.reshape(2, 2, 2).copy(order="F"),
     "take_along_axis": lambda x: np.take_along_axis(x, np.arange(8)[::-1], axis=0),
+    "extract": lambda x: np.extract(np.arange(len(x)) % 2 == 1, x),
     "select": lambda x: np.select([np.arange(8) < 3, np.arange(8) > 4], [x, x[::-1]], x[0]),
 }
 
