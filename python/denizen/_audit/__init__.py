@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from . import _runtime
+from .. import _runtime
 
 
 class LeakError(AssertionError):
