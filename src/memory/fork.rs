@@ -7,7 +7,11 @@
 //! the blocks in their bins (bounded by `size_class::cached_blocks`) and at most one block a thread
 //! that was on its way. Such blocks are misses for ever; nothing else depends on them.
 
-use super::{large, metadata, os, small};
+use super::os;
+#[cfg(plain_memory)]
+use super::plain;
+#[cfg(not(plain_memory))]
+use super::{large, metadata, small};
 use crate::sync::{AtomicU32, Ordering, thread};
 
 /// What runs around every fork, once it is registered.
@@ -72,6 +76,7 @@ impl Handlers {
 }
 
 /// Takes the locks in the order in which one is taken while another is held.
+#[cfg(not(plain_memory))]
 extern "C" fn prepare() {
     small::POOLS.iter().for_each(|pool| pool.acquire());
     small::SPANS.acquire();
@@ -79,6 +84,7 @@ extern "C" fn prepare() {
     metadata::CHUNKS.acquire();
 }
 
+#[cfg(not(plain_memory))]
 extern "C" fn resume() {
     // SAFETY: `prepare` took each lock in this thread, or in the one it is a copy of.
     unsafe {
@@ -87,4 +93,15 @@ extern "C" fn resume() {
         small::SPANS.release();
         small::POOLS.iter().for_each(|pool| pool.release());
     }
+}
+
+#[cfg(plain_memory)]
+extern "C" fn prepare() {
+    plain::BLOCKS.acquire();
+}
+
+#[cfg(plain_memory)]
+extern "C" fn resume() {
+    // SAFETY: `prepare` took the lock in this thread, or in the one it is a copy of.
+    unsafe { plain::BLOCKS.release() };
 }

@@ -22,48 +22,50 @@
 //! reserve       the Rust heap of the extension module, and what is set aside for `MemoryError`
 //! os            mmap and friends, or a portable fallback
 //! ```
-//! `plain` replaces all of it under loom and Miri.
+//! `plain` replaces all of it under loom and Miri, and under AddressSanitizer, which then watches each
+//! block (`--cfg plain_memory`).
 
 use std::{alloc::Layout, fmt, ptr::NonNull};
 
-#[cfg(not(any(loom, miri)))]
+#[cfg(not(any(loom, miri, plain_memory)))]
 mod directory;
 #[cfg(feature = "testing")]
 pub mod faults;
 #[cfg(not(any(loom, miri)))]
 pub(crate) mod fork;
-#[cfg(not(any(loom, miri)))]
+#[cfg(not(any(loom, miri, plain_memory)))]
 mod large;
 pub(crate) mod lock;
-#[cfg(not(any(loom, miri)))]
+#[cfg(not(any(loom, miri, plain_memory)))]
 mod mapped;
-#[cfg(not(any(loom, miri)))]
+#[cfg(not(any(loom, miri, plain_memory)))]
 mod metadata;
 #[cfg(not(any(loom, miri)))]
+#[cfg_attr(plain_memory, expect(dead_code, unused_imports, reason = "`plain` maps nothing"))]
 mod os;
 pub(crate) mod page_map;
-#[cfg(any(loom, miri))]
+#[cfg(any(loom, miri, plain_memory))]
 mod plain;
-#[cfg(any(not(any(loom, miri)), test))]
+#[cfg(any(not(any(loom, miri, plain_memory)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod pool;
 #[cfg(any(feature = "runtime", all(test, not(loom))))]
 pub(crate) mod reserve;
-#[cfg(any(not(any(loom, miri)), test))]
+#[cfg(any(not(any(loom, miri, plain_memory)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod size_class;
-#[cfg(not(any(loom, miri)))]
+#[cfg(not(any(loom, miri, plain_memory)))]
 mod small;
-#[cfg(any(not(any(loom, miri)), test))]
+#[cfg(any(not(any(loom, miri, plain_memory)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod span;
-#[cfg(any(not(any(loom, miri)), test))]
+#[cfg(any(not(any(loom, miri, plain_memory)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod thread_cache;
 
-#[cfg(not(any(loom, miri)))]
+#[cfg(not(any(loom, miri, plain_memory)))]
 use mapped as backend;
-#[cfg(any(loom, miri))]
+#[cfg(any(loom, miri, plain_memory))]
 use plain as backend;
 
 /// The largest alignment that [`allocate`] accepts, in bytes.

@@ -1,22 +1,38 @@
 //! Blocks from the system's allocator and a locked map.
 //!
 //! It stands in where the real thing cannot run: Miri knows no `mremap`, and loom's atomics cannot
-//! live in statics. The lock is std's on purpose: it is not part of what loom explores.
+//! live in statics. The lock is std's on purpose there: it is not part of what loom explores.
+//!
+//! AddressSanitizer sees more with it (`--cfg plain_memory`): a segment is a block of `malloc`'s then,
+//! with poisoned bytes behind it, and poisoned itself for a while after it is freed.
 
 use std::{
     alloc::{self, Layout},
     collections::BTreeMap,
+    ops::DerefMut,
     ptr::NonNull,
-    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use super::{AllocError, Block, BlockInfo, MIN_ALIGN, Resized};
 
-/// Start of each live block, and the layout it was allocated with.
-static BLOCKS: Mutex<BTreeMap<usize, Layout>> = Mutex::new(BTreeMap::new());
+/// The layout that each live block was allocated with, by its start.
+type Layouts = BTreeMap<usize, Layout>;
 
-fn blocks() -> MutexGuard<'static, BTreeMap<usize, Layout>> {
+#[cfg(not(plain_memory))]
+fn blocks() -> impl DerefMut<Target = Layouts> {
+    use std::sync::{Mutex, PoisonError};
+    static BLOCKS: Mutex<Layouts> = Mutex::new(Layouts::new());
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Held around every fork.
+#[cfg(plain_memory)]
+pub(super) static BLOCKS: super::lock::Lock<Layouts> = super::lock::Lock::new(Layouts::new());
+
+#[cfg(plain_memory)]
+fn blocks() -> impl DerefMut<Target = Layouts> {
+    super::fork::arm();
+    BLOCKS.lock()
 }
 
 pub(super) fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {
