@@ -71,8 +71,8 @@ pub(super) fn make_scalar_class<'py>(
         )));
     };
     let text = |text: String| CString::new(text.replace('\0', "?")).unwrap_or_default();
-    // Python copies the documentation; of the name it may keep the pointer.
-    let full_name: &'static CString = Box::leak(Box::new(text(format!("{module_name}.{name}"))));
+    // Python copies both (the name since 3.11).
+    let full_name = text(format!("{module_name}.{name}"));
     let documentation = text(documentation.to_owned());
     let hash: ffi::hashfunc =
         if element.vtable().hash.is_some() { hash } else { ffi::PyObject_HashNotImplemented };
