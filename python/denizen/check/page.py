@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from pathlib import Path
 
+from .._page import document, escape, read, tiles
 from .judge import Verdict
 from .report import Report, Result
 
@@ -23,13 +23,14 @@ _KINDS: dict[str, tuple[str, str]] = {
     "crashes": ("X", "crashes: the process died or did not end"),
 }
 
-_STYLE = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
-_SCRIPT = (Path(__file__).parent / "page.js").read_text(encoding="utf-8")
+_STYLE = read(Path(__file__).parent / "page.css")
+_SCRIPT = read(Path(__file__).parent / "page.js")
 
 
 def page(report: Report) -> str:
     """The report as HTML: one page, with nothing to load."""
-    return "\n".join(_parts(report))
+    title = f"{report.type} on NumPy {report.numpy}"
+    return "\n".join(document(f"{title}: denizen check", _STYLE, _SCRIPT, _body(title, report)))
 
 
 def _kind(result: Result) -> str:
@@ -38,29 +39,24 @@ def _kind(result: Result) -> str:
     return "numpy" if result.verdict is Verdict.LEAKS and not result.fails else str(result.verdict)
 
 
-def _parts(report: Report) -> Iterator[str]:
-    title = html.escape(f"{report.type} on NumPy {report.numpy}")
-    yield "<!doctype html>"
-    yield f'<html lang="en"><head><meta charset="utf-8"><title>{title}: denizen check</title>'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<style>{_STYLE}</style></head><body>"
-    yield f"<h1>{title}</h1>"
+def _body(title: str, report: Report) -> Iterator[str]:
+    yield f"<h1>{escape(title)}</h1>"
     yield (
         f'<div class="faint">{len(report.results)} operations of NumPy, each in a process of its '
         f"own, compared with the same operation on Python objects. Python "
-        f"{html.escape(report.python)}, denizen {html.escape(report.denizen)}, "
-        f"{report.seconds:.1f} s. Values: {html.escape(report.values)}; compared by "
-        f"{html.escape(report.compared_by)}.</div>"
+        f"{escape(report.python)}, denizen {escape(report.denizen)}, "
+        f"{report.seconds:.1f} s. Values: {escape(report.values)}; compared by "
+        f"{escape(report.compared_by)}.</div>"
     )
     for note in report.notes:
-        yield f'<div class="note">{html.escape(note)}</div>'
-    yield from _tiles(report)
+        yield f'<div class="note">{escape(note)}</div>'
+    yield from tiles(_counts(report))
     yield from _legend()
     yield '<div class="sections">'
     number = 0
     for section, results in report.sections().items():
         works = sum(result.verdict is Verdict.WORKS for result in results)
-        yield f"<section><h2>{html.escape(section)} <small>{works} of {len(results)}</small></h2>"
+        yield f"<section><h2>{escape(section)} <small>{works} of {len(results)}</small></h2>"
         yield '<div class="cells">'
         for result in results:
             yield _cell(result, number)
@@ -73,13 +69,12 @@ def _parts(report: Report) -> Iterator[str]:
     yield from _stale(report)
     for number, result in enumerate(report.results):
         yield f'<template id="d{number}">{_detail(result)}</template>'
-    yield f"<script>{_SCRIPT}</script></body></html>"
 
 
-def _tiles(report: Report) -> Iterator[str]:
+def _counts(report: Report) -> list[tuple[str, int]]:
     refused = report.count(Verdict.REFUSED)
     unexpected = len(report.unexpected)
-    tiles = [
+    counts = [
         ("work", report.count(Verdict.WORKS)),
         ("refused, expected", refused - unexpected),
         ("refused, not expected", unexpected),
@@ -88,11 +83,8 @@ def _tiles(report: Report) -> Iterator[str]:
         ("crash", report.count(Verdict.CRASHES)),
     ]
     if unchecked := report.count(Verdict.UNCHECKED):
-        tiles.append(("unchecked", unchecked))
-    yield '<ul class="tiles">'
-    for name, count in tiles:
-        yield f"<li><b>{count}</b>{name}</li>"
-    yield "</ul>"
+        counts.append(("unchecked", unchecked))
+    return counts
 
 
 def _legend() -> Iterator[str]:
@@ -104,7 +96,7 @@ def _legend() -> Iterator[str]:
 
 def _cell(result: Result, number: int) -> str:
     kind = _kind(result)
-    label = html.escape(f"{result.title}: {kind}", quote=True)
+    label = escape(f"{result.title}: {kind}")
     return (
         f'<button class="cell {kind}" data-info="d{number}" aria-label="{label}" '
         f'aria-expanded="false">{_KINDS[kind][0]}</button>'
@@ -113,14 +105,14 @@ def _cell(result: Result, number: int) -> str:
 
 def _detail(result: Result) -> str:
     lines = [
-        f"<h3>{html.escape(result.title)}</h3>",
-        f"<p><b>{html.escape(_word(result))}</b>, {1000 * result.seconds:.0f} ms</p>",
-        f"<p>{html.escape(result.detail)}</p>",
+        f"<h3>{escape(result.title)}</h3>",
+        f"<p><b>{escape(_word(result))}</b>, {1000 * result.seconds:.0f} ms</p>",
+        f"<p>{escape(result.detail)}</p>",
     ]
     if result.reason is not None:
-        lines.append(f"<p>expected: {html.escape(result.reason)}</p>")
+        lines.append(f"<p>expected: {escape(result.reason)}</p>")
     if result.errors:
-        lines.append(f"<pre>{html.escape(result.errors)}</pre>")
+        lines.append(f"<pre>{escape(result.errors)}</pre>")
     return "".join(lines)
 
 
@@ -139,10 +131,10 @@ def _list(report: Report) -> Iterator[str]:
         kind = _kind(result)
         reason = ""
         if result.reason is not None:
-            reason = f'<br><span class="faint">expected: {html.escape(result.reason)}</span>'
+            reason = f'<br><span class="faint">expected: {escape(result.reason)}</span>'
         yield (
             f'<tr><td><span class="cell {kind}">{_KINDS[kind][0]}</span></td>'
-            f"<td>{html.escape(result.title)}</td><td>{html.escape(result.detail)}{reason}</td></tr>"
+            f"<td>{escape(result.title)}</td><td>{escape(result.detail)}{reason}</td></tr>"
         )
     yield "</table></section>"
 
@@ -153,7 +145,6 @@ def _stale(report: Report) -> Iterator[str]:
     yield '<section class="list"><h2>Expected to be refused, but works now</h2><table>'
     for entry in report.stale:
         yield (
-            f"<tr><td></td><td>{html.escape(entry.operation)}</td>"
-            f"<td>{html.escape(entry.reason)}</td></tr>"
+            f"<tr><td></td><td>{escape(entry.operation)}</td><td>{escape(entry.reason)}</td></tr>"
         )
     yield "</table></section>"
