@@ -6,9 +6,9 @@
 )]
 
 use super::*;
-use crate::testing::{Allocator, Counts, Kind, Mishap, Tracer};
+use crate::testing::{Allocator, Counts, Kind, Mishap, TracerType};
 
-fn bound(tracer: Tracer, count: usize) -> Segment {
+fn bound(tracer: TracerType, count: usize) -> Segment {
     let bytes = count * tracer.element.size();
     let segment =
         Segment::allocate(bytes, tracer.element.align(), Some(tracer.element), true).unwrap();
@@ -16,14 +16,14 @@ fn bound(tracer: Tracer, count: usize) -> Segment {
     segment
 }
 
-fn live(tracer: Tracer) -> i64 {
+fn live(tracer: TracerType) -> i64 {
     let Counts { live, .. } = tracer.counts();
     assert_eq!(tracer.element.counters().read().live, live, "ledger and objects disagree");
     live
 }
 
 /// Builds an object of value `index + 1` in each of the cells.
-fn fill(tracer: Tracer, segment: Segment, cells: Range<usize>) {
+fn fill(tracer: TracerType, segment: Segment, cells: Range<usize>) {
     unsafe {
         segment.materialise(cells.clone()).unwrap();
         for index in cells {
@@ -40,7 +40,7 @@ fn fill(tracer: Tracer, segment: Segment, cells: Range<usize>) {
     }
 }
 
-fn value(tracer: Tracer, segment: Segment, index: usize) -> i64 {
+fn value(tracer: TracerType, segment: Segment, index: usize) -> i64 {
     unsafe { tracer.value(segment.run(tracer.element, index..index + 1).address(0)) }
 }
 
@@ -67,7 +67,7 @@ fn each_interior_pointer_finds_its_segment_and_neighbours_do_not() {
 #[test]
 fn free_destroys_what_is_live_once_for_every_kind() {
     for kind in Kind::ALL {
-        let tracer = Tracer::new(kind);
+        let tracer = TracerType::new(kind);
         let segment = bound(tracer, 1000);
         fill(tracer, segment, 0..100);
         fill(tracer, segment, 163..164);
@@ -84,7 +84,7 @@ fn free_destroys_what_is_live_once_for_every_kind() {
 
 #[test]
 fn a_wrong_hint_is_harmless() {
-    let (hint, other) = (Tracer::new(Kind::OverAligned), Tracer::new(Kind::NoPromise));
+    let (hint, other) = (TracerType::new(Kind::OverAligned), TracerType::new(Kind::NoPromise));
     let segment = Segment::allocate(6400, 8, Some(hint.element), false).unwrap();
     assert_eq!(segment.element().map(ElementType::name), None);
     segment.bind(other.element).unwrap();
@@ -98,7 +98,7 @@ fn a_wrong_hint_is_harmless() {
 
 #[test]
 fn binding_late_makes_garbage_vacant() {
-    let tracer = Tracer::new(Kind::Boxed);
+    let tracer = TracerType::new(Kind::Boxed);
     let segment = Segment::allocate(100, 1, None, false).unwrap();
     unsafe { segment.cells().write_bytes(0xcc, 100) };
     segment.bind(tracer.element).unwrap();
@@ -111,7 +111,7 @@ fn binding_late_makes_garbage_vacant() {
 #[test]
 fn resize_keeps_values_and_destroys_the_tail_once_for_every_kind() {
     for kind in Kind::ALL {
-        let tracer = Tracer::new(kind);
+        let tracer = TracerType::new(kind);
         let size = tracer.element.size();
         let mut segment = bound(tracer, 10);
         fill(tracer, segment, 0..10);
@@ -137,7 +137,7 @@ fn resize_keeps_values_and_destroys_the_tail_once_for_every_kind() {
 #[test]
 fn a_resize_that_fails_leaves_the_segment_whole() {
     for kind in [Kind::SelfPointing, Kind::SelfPointingNoPromise, Kind::Inline] {
-        let tracer = Tracer::new(kind);
+        let tracer = TracerType::new(kind);
         let segment = bound(tracer, 200);
         fill(tracer, segment, 0..70);
         fill(tracer, segment, 100..200);
@@ -175,7 +175,7 @@ fn a_segment_in_use_is_not_resized() {
 
 #[test]
 fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
-    let tracer = Tracer::new(Kind::Boxed);
+    let tracer = TracerType::new(Kind::Boxed);
     let segment = bound(tracer, 300);
     fill(tracer, segment, 0..150);
     // Somebody swaps halves as bytes.
@@ -212,7 +212,7 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
 #[test]
 fn threads_on_disjoint_cells_lose_no_object_and_no_bit() {
     for kind in [Kind::Boxed, Kind::NoPromise, Kind::SelfPointing] {
-        let tracer = Tracer::new(kind);
+        let tracer = TracerType::new(kind);
         let bytes = 1000 * tracer.element.size();
         // The type is settled by whoever comes first.
         let segment = Segment::allocate(bytes, 64, None, false).unwrap();
@@ -241,7 +241,7 @@ fn threads_on_disjoint_cells_lose_no_object_and_no_bit() {
 
 #[test]
 fn a_cell_of_an_untouched_segment_is_booked_alone_as_in_company() {
-    let tracer = Tracer::new(Kind::Boxed);
+    let tracer = TracerType::new(Kind::Boxed);
     for count in [1, 2, 100] {
         let segment = bound(tracer, 100);
         let mut cells = unsafe { segment.run_mut(tracer.element, 0..count) };
@@ -257,7 +257,7 @@ fn a_cell_of_an_untouched_segment_is_booked_alone_as_in_company() {
 
 #[test]
 fn fields_of_a_structured_type_are_not_booked_as_cells() {
-    let tracer = Tracer::new(Kind::Boxed);
+    let tracer = TracerType::new(Kind::Boxed);
     let segment = bound(tracer, 30);
     // Every third 8 bytes but for four of them: not a stride of whole cells.
     let cells = unsafe { CellsMut::new(segment.cells().as_ptr().add(4), 12, 15) };
@@ -267,7 +267,7 @@ fn fields_of_a_structured_type_are_not_booked_as_cells() {
 }
 
 /// Builds `value` in one cell as a loop does that NumPy runs over a field.
-fn build_at(tracer: Tracer, segment: Segment, offset: usize, value: i64) {
+fn build_at(tracer: TracerType, segment: Segment, offset: usize, value: i64) {
     unsafe {
         let size = tracer.element.size() as isize;
         let mut cell = CellsMut::new(segment.cells().as_ptr().add(offset), size, 1);
@@ -282,7 +282,7 @@ fn build_at(tracer: Tracer, segment: Segment, offset: usize, value: i64) {
 fn other_fields_between_the_cells_of_a_hinted_segment_are_never_taken_for_objects() {
     // Ten records of two cells and eight bytes of something else.
     for kind in [Kind::Boxed, Kind::ZeroDefault] {
-        let tracer = Tracer::new(kind);
+        let tracer = TracerType::new(kind);
         let segment = Segment::allocate(240, 64, Some(tracer.element), true).unwrap();
         let garbage = |segment: Segment, record: usize| unsafe {
             segment.cells().as_ptr().add(record * 24 + 16).cast::<u64>()
@@ -309,7 +309,7 @@ fn other_fields_between_the_cells_of_a_hinted_segment_are_never_taken_for_object
 
 #[test]
 fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
-    let tracer = Tracer::new(Kind::Boxed);
+    let tracer = TracerType::new(Kind::Boxed);
     // Records of 17 bytes: the last one ends in the middle of a cell.
     let segment = Segment::allocate(17 * 8, 64, Some(tracer.element), true).unwrap();
     unsafe { segment.cells().as_ptr().write_bytes(0x11, 17 * 8) };
@@ -326,7 +326,7 @@ fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
 
 #[test]
 fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
-    let tracer = Tracer::new(Kind::Boxed);
+    let tracer = TracerType::new(Kind::Boxed);
     let segment = Segment::allocate(80, 64, Some(tracer.element), true).unwrap();
     let mut spare = [0_u64; 2];
     unsafe {
@@ -351,7 +351,7 @@ fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
 #[test]
 fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
     for (bind_first, freed) in [(true, 10), (false, 0)] {
-        let tracer = Tracer::new(Kind::Boxed);
+        let tracer = TracerType::new(Kind::Boxed);
         let segment = Segment::allocate(20 * 8, 64, Some(tracer.element), true).unwrap();
         if bind_first {
             segment.bind(tracer.element).unwrap();
@@ -383,7 +383,7 @@ fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
 fn a_hosted_segment_lives_and_dies_like_any_other() {
     let allocator = Allocator::borrow();
     for kind in Kind::ALL {
-        let tracer = Tracer::new(kind);
+        let tracer = TracerType::new(kind);
         let size = tracer.element.size();
         let source = allocator.source();
         let segment =
@@ -434,7 +434,7 @@ fn memory_of_ours_that_comes_back_from_a_host_is_refused() {
 
 #[test]
 fn foreign_cells_are_counted_as_foreign() {
-    let tracer = Tracer::new(Kind::Inline);
+    let tracer = TracerType::new(Kind::Inline);
     let mut memory = [0u64; 20];
     let mut cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), 16, 10) };
     let ledger = Ledger::open(tracer.element, None, &cells);
@@ -466,7 +466,7 @@ fn the_dependency_is_released_once_with_the_segment() {
     unsafe extern "C" fn count(context: *mut std::ffi::c_void) {
         unsafe { *context.cast::<u32>() += 1 };
     }
-    let tracer = Tracer::new(Kind::SelfPointing);
+    let tracer = TracerType::new(Kind::SelfPointing);
     let mut released = 0u32;
     unsafe {
         let segment = bound(tracer, 10);

@@ -2,9 +2,13 @@
 //! themselves, and a model of every operation on segments.
 
 mod allocator;
-mod operations;
-mod tracer;
+mod model;
+mod operation;
+mod subject;
+mod tracer_model;
+mod tracer_type;
 
 pub use allocator::Allocator;
-pub use operations::{Operation, Run, run};
-pub use tracer::{Counts, Kind, Mishap, Tracer};
+pub use operation::{Operation, Run};
+pub use tracer_model::run;
+pub use tracer_type::{Counts, Kind, Mishap, TracerType};

@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     erased::CellsMut,
     handler::{calloc, free, realloc},
-    testing::{Kind, Mishap, Tracer},
+    testing::{Kind, Mishap, TracerType},
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use std::{collections::HashMap, ptr};
@@ -59,7 +59,7 @@ fn raw_copy(from: *const u8, to: *mut u8) {
     unsafe { ptr::copy(from, to, CELL_SIZE) };
 }
 
-fn set(tracer: Tracer, cell: *mut u8, value: i64) -> Result<(), Failure> {
+fn set(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure> {
     unsafe {
         let object = touch(cell, tracer.element)?;
         let mut run = CellsMut::new(object.as_ptr(), tracer.element.size() as isize, 1);
@@ -69,7 +69,7 @@ fn set(tracer: Tracer, cell: *mut u8, value: i64) -> Result<(), Failure> {
 }
 
 /// Stores a copy of an object that is in no array.
-fn put(tracer: Tracer, cell: *mut u8, value: i64) -> Result<(), Failure> {
+fn put(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure> {
     let element = tracer.element;
     let segment = Segment::allocate(element.size(), 64, Some(element), true).unwrap();
     segment.bind(element).unwrap();
@@ -92,7 +92,7 @@ enum Seen {
     Value(i64),
 }
 
-fn seen(tracer: Tracer, cell: *const u8) -> Seen {
+fn seen(tracer: TracerType, cell: *const u8) -> Seen {
     match unsafe { peek(cell, tracer.element) }.unwrap() {
         Peeked::Vacant => Seen::Vacant,
         Peeked::Stale => Seen::Stale,
@@ -100,11 +100,11 @@ fn seen(tracer: Tracer, cell: *const u8) -> Seen {
     }
 }
 
-fn values(tracer: Tracer, array: &Array) -> Vec<Seen> {
+fn values(tracer: TracerType, array: &Array) -> Vec<Seen> {
     (0..array.count).map(|index| seen(tracer, array.cell(index))).collect()
 }
 
-fn live(tracer: Tracer) -> i64 {
+fn live(tracer: TracerType) -> i64 {
     let live = tracer.counts().live;
     assert_eq!(tracer.element.counters().read().live, live, "ledger and objects disagree");
     live
@@ -115,7 +115,7 @@ const KINDS: [Kind; 2] = [Kind::NoPromise, Kind::SelfPointingNoPromise];
 #[test]
 fn each_object_is_destroyed_once_when_its_array_is_freed_or_shrinks() {
     for kind in KINDS {
-        let tracer = Tracer::new(kind);
+        let tracer = TracerType::new(kind);
         let mut array = Array::managed(100);
         assert_eq!(values(tracer, &array), vec![Seen::Vacant; 100]);
         assert_eq!(live(tracer), 0, "reading builds nothing");
@@ -140,7 +140,7 @@ fn each_object_is_destroyed_once_when_its_array_is_freed_or_shrinks() {
 
 #[test]
 fn cells_that_were_permuted_as_bytes_keep_their_objects() {
-    let tracer = Tracer::new(Kind::SelfPointingNoPromise);
+    let tracer = TracerType::new(Kind::SelfPointingNoPromise);
     let array = Array::managed(50);
     for index in 0..50 {
         set(tracer, array.cell(index), index as i64).unwrap();
@@ -162,7 +162,7 @@ fn cells_that_were_permuted_as_bytes_keep_their_objects() {
 
 #[test]
 fn a_raw_copy_over_a_live_cell_loses_no_object_and_frees_none_twice() {
-    let tracer = Tracer::new(Kind::NoPromise);
+    let tracer = TracerType::new(Kind::NoPromise);
     let (array, other) = (Array::managed(4), Array::managed(1));
     for index in 0..4 {
         set(tracer, array.cell(index), index as i64).unwrap();
@@ -186,7 +186,7 @@ fn a_raw_copy_over_a_live_cell_loses_no_object_and_frees_none_twice() {
 
 #[test]
 fn one_cell_copied_over_all_others_is_taken_apart_in_linear_time() {
-    let tracer = Tracer::new(Kind::NoPromise);
+    let tracer = TracerType::new(Kind::NoPromise);
     let array = Array::managed(50_000);
     for index in 0..array.count {
         set(tracer, array.cell(index), 1).unwrap();
@@ -205,7 +205,7 @@ fn one_cell_copied_over_all_others_is_taken_apart_in_linear_time() {
 
 #[test]
 fn noise_is_a_vacant_cell() {
-    let tracer = Tracer::new(Kind::NoPromise);
+    let tracer = TracerType::new(Kind::NoPromise);
     let array = Array::managed(2);
     set(tracer, array.cell(0), 1).unwrap();
     for noise in [[0xffu8; CELL_SIZE], [1; CELL_SIZE], [0xa5; CELL_SIZE]] {
@@ -225,7 +225,8 @@ fn noise_is_a_vacant_cell() {
 
 #[test]
 fn a_second_type_and_a_place_between_cells_are_refused() {
-    let (tracer, other) = (Tracer::new(Kind::NoPromise), Tracer::new(Kind::SelfPointingNoPromise));
+    let (tracer, other) =
+        (TracerType::new(Kind::NoPromise), TracerType::new(Kind::SelfPointingNoPromise));
     let array = Array::managed(3);
     set(tracer, array.cell(0), 1).unwrap();
     let error = unsafe { touch(array.cell(1), other.element) }.unwrap_err();
@@ -246,7 +247,7 @@ fn a_second_type_and_a_place_between_cells_are_refused() {
 
 #[test]
 fn objects_in_foreign_memory_are_counted_bounded_and_swept() {
-    let tracer = Tracer::new(Kind::NoPromise);
+    let tracer = TracerType::new(Kind::NoPromise);
     let count = LENT_LIMIT + 1000;
     let buffer = Array::foreign(count);
     let lent = || tracer.element.counters().read().lent as i64;
@@ -272,7 +273,7 @@ fn objects_in_foreign_memory_are_counted_bounded_and_swept() {
 
 #[test]
 fn memory_that_is_used_again_needs_no_more_objects() {
-    let tracer = Tracer::new(Kind::NoPromise);
+    let tracer = TracerType::new(Kind::NoPromise);
     let buffer = Array::foreign(8);
     for round in 0..1000 {
         for index in 0..8 {
@@ -289,7 +290,7 @@ fn memory_that_is_used_again_needs_no_more_objects() {
 
 #[test]
 fn an_array_survives_without_memory_for_its_objects() {
-    let tracer = Tracer::new(Kind::NoPromise);
+    let tracer = TracerType::new(Kind::NoPromise);
     let array = Array::managed(3);
     for index in 0..3 {
         set(tracer, array.cell(index), 1).unwrap();
@@ -425,7 +426,7 @@ impl Model {
                 }))
     }
 
-    fn check(&self, tracer: Tracer) -> Result<(), TestCaseError> {
+    fn check(&self, tracer: TracerType) -> Result<(), TestCaseError> {
         for (array, index) in (0..5).flat_map(|array| (0..12).map(move |index| (array, index))) {
             let Some(cell) = self.at(array, index) else { continue };
             let seen = seen(tracer, cell);
@@ -443,7 +444,7 @@ impl Model {
         Ok(())
     }
 
-    fn apply(&mut self, tracer: Tracer, step: &Step) {
+    fn apply(&mut self, tracer: TracerType, step: &Step) {
         match *step {
             Step::New(count) => {
                 if let Some(free) = self.arrays.iter().position(Option::is_none) {
@@ -545,7 +546,7 @@ proptest! {
         steps in steps(),
         kind in prop::sample::select(&KINDS[..]),
     ) {
-        let tracer = Tracer::new(kind);
+        let tracer = TracerType::new(kind);
         let mut model = Model::new();
         for step in &steps {
             model.apply(tracer, step);
@@ -565,7 +566,7 @@ proptest! {
 
 #[test]
 fn many_arrays_share_nothing() {
-    let tracer = Tracer::new(Kind::NoPromise);
+    let tracer = TracerType::new(Kind::NoPromise);
     let arrays: HashMap<usize, Array> = (0..200).map(|n| (n, Array::managed(n % 7 + 1))).collect();
     for (number, array) in &arrays {
         for index in 0..array.count {

@@ -89,7 +89,7 @@ pub struct Counts {
     pub moved: u64,
 }
 
-/// The state behind one Tracer type; the vtable's context.
+/// The state behind one TracerType; the vtable's context.
 struct Ground {
     kind: Kind,
     built: AtomicU64,
@@ -104,10 +104,10 @@ struct Ground {
     broken: AtomicBool,
 }
 
-/// One Tracer element type with its counts. Every call of [`Tracer::new`] makes another type, so
+/// One element type of tracers, with its counts. Every call of [`TracerType::new`] makes another type, so
 /// that tests which run side by side do not see each other's objects.
 #[derive(Clone, Copy)]
-pub struct Tracer {
+pub struct TracerType {
     /// The element type.
     pub element: &'static ElementType,
     ground: &'static Ground,
@@ -116,9 +116,9 @@ pub struct Tracer {
 struct PlannedPanic;
 
 /// Keeps every type reachable: element types live forever, and are no leak.
-static ALL: Mutex<Vec<Tracer>> = Mutex::new(Vec::new());
+static ALL: Mutex<Vec<TracerType>> = Mutex::new(Vec::new());
 /// Types that nobody uses at present.
-static IDLE: Mutex<Vec<Tracer>> = Mutex::new(Vec::new());
+static IDLE: Mutex<Vec<TracerType>> = Mutex::new(Vec::new());
 
 /// What a pointer in a cell owns.
 struct Owned {
@@ -138,7 +138,7 @@ impl Owned {
     unsafe fn check(pointer: *const Owned) -> i64 {
         // SAFETY: the caller's promise.
         let owned = unsafe { &*pointer };
-        assert_eq!(owned.check, CHECK ^ owned.value as u64, "a Tracer's heap part is overwritten");
+        assert_eq!(owned.check, CHECK ^ owned.value as u64, "a tracer's heap part is overwritten");
         owned.value
     }
 }
@@ -207,14 +207,14 @@ impl Ground {
                 Kind::ZeroDefault | Kind::Boxed => Owned::check(owned),
                 Kind::Inline | Kind::OverAligned | Kind::Tagged => {
                     let value = words.add(1).read() as i64;
-                    assert_eq!(Owned::check(owned), value, "a Tracer's two halves differ");
+                    assert_eq!(Owned::check(owned), value, "a tracer's two halves differ");
                     if self.kind == Kind::Tagged {
-                        assert_eq!(cell.add(16).read(), 1, "a Tracer's tag is overwritten");
+                        assert_eq!(cell.add(16).read(), 1, "a tracer's tag is overwritten");
                     }
                     value
                 }
                 Kind::SelfPointing | Kind::SelfPointingNoPromise => {
-                    assert_eq!(words.read(), cell.addr() as u64, "a Tracer was moved as bytes");
+                    assert_eq!(words.read(), cell.addr() as u64, "a tracer was moved as bytes");
                     words.add(1).read() as i64
                 }
             }
@@ -446,12 +446,12 @@ impl Ground {
     }
 }
 
-impl Tracer {
+impl TracerType {
     /// A new element type of that kind, with counts of its own.
     ///
     /// # Panics
     /// The runtime refuses the vtable.
-    pub fn new(kind: Kind) -> Tracer {
+    pub fn new(kind: Kind) -> TracerType {
         let ground: &'static Ground = Box::leak(Box::new(Ground {
             kind,
             built: AtomicU64::new(0),
@@ -503,18 +503,18 @@ impl Tracer {
             Ok(element) => Box::leak(Box::new(element)),
             Err(error) => panic!("{error}"),
         };
-        let tracer = Tracer { element, ground };
+        let tracer = TracerType { element, ground };
         ALL.lock().unwrap_or_else(PoisonError::into_inner).push(tracer);
         tracer
     }
 
     /// A type of that kind which nobody else uses until it is given back: for those who need
     /// thousands of them, one after the other.
-    pub(super) fn borrow(kind: Kind) -> Tracer {
+    pub(super) fn borrow(kind: Kind) -> TracerType {
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         match idle.iter().position(|tracer| tracer.kind() == kind) {
             Some(index) => idle.swap_remove(index),
-            None => Tracer::new(kind),
+            None => TracerType::new(kind),
         }
     }
 

@@ -1,212 +1,97 @@
 //! Random sequences of every operation on segments, against a plain model.
 //!
-//! The property test and the fuzz target run the same [`run`]: after each step every value, every
-//! bit and every counter must be what a `Vec<Option<i64>>` says.
+//! The property tests, the fuzz targets and `lifecheck!` run the same [`run_on`], each with its own
+//! [`Subject`]: after each step every value and every bit must be what a `Vec<Option<value>>` says.
 
-use super::{Allocator, Kind, Mishap, Tracer};
+use super::{Allocator, Mishap, Operation, Run, subject::Subject};
 use crate::{
-    erased::{CellsMut, Failure, rules},
+    erased::{CellsMut, ElementType, Failure},
     memory::faults,
     segment::{Ledger, Segment, Source},
 };
+use std::cell::Cell;
 
 /// How many segments a sequence works on at once.
 const SLOTS: usize = 4;
-/// Most cells of a segment: more than two bitmap words, more than a page.
-const MOST_CELLS: usize = 700;
-
-/// One step. Slots, cells and sizes are taken modulo what exists, so that any numbers will do.
-#[derive(Clone, Copy, Debug)]
-pub enum Operation {
-    /// Frees what is in the slot and allocates anew; untyped, hinted, or hinted wrongly; of our own
-    /// memory or another allocator's.
-    Allocate {
-        /// Where, and in whose memory.
-        slot: u8,
-        /// Cells.
-        count: u16,
-        /// Picks alignment, hint, zeroing, and bytes beyond the last cell.
-        flags: u8,
-    },
-    /// Settles the type; by binding it, or as the first loop does where it is hinted at.
-    Bind {
-        /// Which segment.
-        slot: u8,
-    },
-    /// Resizes.
-    Resize {
-        /// Which segment.
-        slot: u8,
-        /// Cells.
-        count: u16,
-        /// Bytes beyond the last cell.
-        extra: u8,
-    },
-    /// Builds default objects.
-    Construct(Run),
-    /// Fills vacant cells.
-    Materialise(Run),
-    /// Destroys.
-    Destroy(Run),
-    /// Gives live cells a value.
-    Set(Run),
-    /// A loop as NumPy runs it: a strided run, materialised and set, with a ledger around it.
-    Loop(Run),
-    /// Copies to another place or segment.
-    Copy(Run),
-    /// Moves to another place or segment.
-    Relocate(Run),
-    /// Swaps two ranges as bytes, where cells tell by themselves what they hold, and mends the
-    /// bits.
-    Permute(Run),
-    /// Destroys everything.
-    Clear {
-        /// Which segment.
-        slot: u8,
-    },
-    /// Frees.
-    Free {
-        /// Which segment.
-        slot: u8,
-    },
-    /// Looks up an interior pointer, and its neighbourhood.
-    Lookup {
-        /// Which segment.
-        slot: u8,
-        /// Byte.
-        offset: u16,
-    },
-    /// Looks up any address.
-    Wild {
-        /// Its leading bits.
-        bits: u32,
-        /// How far they are shifted up.
-        shift: u8,
-    },
-    /// Has an allocation fail during the next step.
-    FailAllocation {
-        /// How many succeed before.
-        after: u8,
-    },
-    /// Has a construction, copy, assignment or relocation fail during the next step.
-    FailElement {
-        /// How many succeed before.
-        after: u8,
-        /// Whether it panics.
-        panic: bool,
-    },
-    /// Has a destructor fail during the next step.
-    FailDestructor {
-        /// How many succeed before.
-        after: u8,
-    },
-}
-
-/// Cells of one segment, and where to in another.
-#[derive(Clone, Copy, Debug)]
-pub struct Run {
-    /// Which segment.
-    pub slot: u8,
-    /// First cell.
-    pub start: u16,
-    /// How many cells; for loops also the stride.
-    pub count: u16,
-    /// The other segment.
-    pub to: u8,
-    /// First cell there, or a value.
-    pub offset: u16,
-}
-
-impl Operation {
-    /// Any eight bytes are an operation.
-    pub fn from_bytes(bytes: [u8; 8]) -> Operation {
-        let [kind, slot, a, b, c, d, e, f] = bytes;
-        let wide = |low, high| u16::from_le_bytes([low, high]);
-        let run = Run { slot, start: wide(a, b), count: wide(c, d), to: e, offset: wide(f, e) };
-        // Mostly soon, so that it happens while something has been done already.
-        let after = if b & 2 == 0 { a % 8 } else { a };
-        match kind % 48 {
-            0..4 => Operation::Allocate { slot, count: wide(a, b), flags: c },
-            4 => Operation::Bind { slot },
-            5..10 => Operation::Resize { slot, count: wide(a, b), extra: c },
-            10..12 => Operation::Construct(run),
-            12..18 => Operation::Materialise(run),
-            18..20 => Operation::Destroy(run),
-            20..23 => Operation::Set(run),
-            23..26 => Operation::Loop(run),
-            26..29 => Operation::Copy(run),
-            29..32 => Operation::Relocate(run),
-            32 => Operation::Permute(run),
-            33 => Operation::Clear { slot },
-            34 => Operation::Free { slot },
-            35 => Operation::Lookup { slot, offset: wide(a, b) },
-            36 => Operation::Wild { bits: u32::from_le_bytes([a, b, c, d]), shift: e },
-            37..40 => Operation::FailAllocation { after: a % 4 },
-            40..46 => Operation::FailElement { after, panic: b & 1 == 1 },
-            _ => Operation::FailDestructor { after },
-        }
-    }
-}
 
 /// What the model knows of one segment.
-struct Modelled {
+struct Modelled<V> {
     segment: Segment,
     /// It was hinted at the right type.
     hinted: bool,
     /// The values, once the type is settled; the pattern of bytes before.
-    content: Content,
+    content: Content<V>,
 }
 
-enum Content {
+enum Content<V> {
     Untyped(Vec<u8>),
     /// A vacant cell is `None`, and so is a default of zero bytes.
-    Cells(Vec<Option<i64>>),
+    Cells(Vec<Option<V>>),
 }
 
-struct Model {
-    tracer: Tracer,
+struct Model<'s, S: Subject> {
+    subject: &'s S,
     /// A type that segments may be hinted at by mistake.
-    other: Tracer,
+    other: &'static ElementType,
     allocator: &'static Allocator,
-    slots: [Option<Modelled>; SLOTS],
+    slots: [Option<Modelled<S::Value>>; SLOTS],
     /// What is planned for the coming step.
     allocation_fails: bool,
     element_fails: bool,
     destructor_fails: bool,
 }
 
-/// Runs `operations` on segments of one kind of Tracer, and frees everything at the end.
+thread_local! {
+    /// Which operation is at work on this thread.
+    static STEP: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The index of the operation that this thread was at when it last ran a sequence; one past the
+/// last while everything is freed.
+pub(super) fn step() -> usize {
+    STEP.get()
+}
+
+/// Runs `operations` on segments of a type, and frees everything at the end.
+///
+/// `other` is another type, with another size of cells.
 ///
 /// # Panics
 /// A value, a bit or a counter is not what the model says.
-pub fn run(kind: Kind, operations: &[Operation]) {
+pub(super) fn run_on<S: Subject>(
+    subject: &S,
+    other: &'static ElementType,
+    operations: &[Operation],
+    mut after_each: impl FnMut(),
+) {
     let mut model = Model {
-        tracer: Tracer::borrow(kind),
-        other: Tracer::borrow(if kind == Kind::Tagged { Kind::Boxed } else { Kind::Tagged }),
+        subject,
+        other,
         allocator: Allocator::borrow(),
         slots: [const { None }; SLOTS],
         allocation_fails: false,
         element_fails: false,
         destructor_fails: false,
     };
-    for operation in operations {
+    for (index, operation) in operations.iter().enumerate() {
+        STEP.set(index);
         model.step(*operation);
         model.check();
+        after_each();
     }
-    model.tracer.cancel_plans();
+    STEP.set(operations.len());
+    subject.cancel_plans();
     faults::cancel();
+    model.destructor_fails = false;
     for slot in 0..SLOTS as u8 {
-        model.destructor_fails = false;
         model.free(slot);
     }
     model.check();
-    assert_eq!(model.tracer.counts().live, 0, "objects outlive their segments");
-    model.tracer.give_back();
-    model.other.give_back();
+    after_each();
     model.allocator.give_back();
 }
 
-impl Model {
+impl<S: Subject> Model<'_, S> {
     fn step(&mut self, operation: Operation) {
         match operation {
             Operation::FailAllocation { after } => {
@@ -216,12 +101,12 @@ impl Model {
             }
             Operation::FailElement { after, panic } => {
                 let mishap = if panic { Mishap::Panic } else { Mishap::Fail };
-                self.tracer.plan_mishap(after.into(), mishap);
+                self.subject.plan_mishap(after.into(), mishap);
                 self.element_fails = true;
                 return;
             }
             Operation::FailDestructor { after } => {
-                self.tracer.plan_destructor_failure(after.into());
+                self.subject.plan_destructor_failure(after.into());
                 self.destructor_fails = true;
                 return;
             }
@@ -231,8 +116,11 @@ impl Model {
             Operation::Construct(run) => self.construct(run),
             Operation::Materialise(run) => self.materialise(run),
             Operation::Destroy(run) => self.destroy(run),
-            Operation::Set(run) => self.set(run),
+            Operation::Set(run) => self.put(run, |_| run.offset),
+            Operation::Put(run) => self.put(run, |index| run.offset.wrapping_add(index as u16)),
             Operation::Loop(run) => self.strided_loop(run),
+            Operation::Compute(run) => self.compute(run),
+            Operation::Sort(run) => self.sort(run),
             Operation::Copy(run) => self.copy(run),
             Operation::Relocate(run) => self.relocate(run),
             Operation::Permute(run) => self.permute(run),
@@ -242,38 +130,64 @@ impl Model {
             Operation::Wild { bits, shift } => self.look_up_wild(bits, shift),
         }
         // A plan is for one step.
-        self.tracer.cancel_plans();
+        self.subject.cancel_plans();
         faults::cancel();
         self.allocation_fails = false;
         self.element_fails = false;
         self.destructor_fails = false;
     }
 
-    /// The value as the model keeps it.
-    fn canonical(&self, value: Option<i64>) -> Option<i64> {
-        if self.tracer.kind() == Kind::ZeroDefault { value.filter(|v| *v != 0) } else { value }
+    fn element(&self) -> &'static ElementType {
+        self.subject.element()
     }
 
-    /// What is in the segment's cells.
-    fn actual(&self, segment: Segment) -> Vec<Option<i64>> {
+    /// Whether a cell of a segment holds what is expected, and what is wrong where it does not.
+    fn holds(
+        &self,
+        segment: Segment,
+        index: usize,
+        live: bool,
+        expected: &Option<S::Value>,
+    ) -> Result<(), String> {
+        let cell = segment.cell_address(index).as_ptr();
+        // SAFETY: a cell of a segment that this thread alone knows, live as its snapshot says.
+        unsafe { self.subject.check(cell, live, expected.as_ref()) }
+    }
+
+    /// Which cells are live.
+    fn live(segment: Segment) -> Vec<bool> {
         // SAFETY: this thread alone knows the segment.
-        let snapshot = unsafe { segment.snapshot() };
-        let size = self.tracer.element.size();
-        let read = |index: usize| {
-            // SAFETY: a live cell inside the segment.
-            unsafe { self.tracer.value(segment.cells().as_ptr().add(index * size)) }
-        };
-        snapshot.live.iter().enumerate().map(|(i, live)| live.then(|| read(i))).collect()
+        unsafe { segment.snapshot() }.live.iter().by_vals().collect()
+    }
+
+    /// The first of some values that is what a cell holds.
+    #[track_caller]
+    fn found(
+        &self,
+        segment: Segment,
+        index: usize,
+        live: bool,
+        candidates: &[&Option<S::Value>],
+    ) -> Option<S::Value> {
+        let mut complaint = String::new();
+        for candidate in candidates {
+            match self.holds(segment, index, live, candidate) {
+                Ok(()) => return (*candidate).clone(),
+                Err(what) if complaint.is_empty() => complaint = what,
+                Err(_) => {}
+            }
+        }
+        panic!("cell {index}: {complaint}");
     }
 
     /// Values, bits and counters against the model.
     fn check(&self) {
-        let mut live = 0;
-        for modelled in self.slots.iter().flatten() {
-            let segment = modelled.segment;
+        let mut live_cells = 0;
+        for (slot, modelled) in self.slots.iter().enumerate() {
+            let Some(Modelled { segment, content, .. }) = modelled else { continue };
             // SAFETY: this thread alone knows the segment.
             assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "bits and cells");
-            match &modelled.content {
+            match content {
                 Content::Untyped(bytes) => {
                     // SAFETY: the segment has that many bytes, and nobody writes to them.
                     let actual = unsafe {
@@ -282,26 +196,26 @@ impl Model {
                     assert!(bytes == actual, "bytes of an untyped segment");
                 }
                 Content::Cells(cells) => {
-                    assert_eq!(&self.actual(segment), cells, "values");
-                    live += cells.iter().flatten().count() as i64;
+                    let live = Self::live(*segment);
+                    assert_eq!(live.len(), cells.len(), "cells of slot {slot}");
+                    for (index, (live, expected)) in live.iter().zip(cells).enumerate() {
+                        if let Err(what) = self.holds(*segment, index, *live, expected) {
+                            panic!("slot {slot}, cell {index}: {what}");
+                        }
+                    }
+                    live_cells += live.iter().filter(|live| **live).count() as i64;
                 }
             }
         }
-        let objects = self.tracer.counts();
-        let ledger = self.tracer.element.counters().read();
-        assert_eq!((objects.live, ledger.live), (live, live), "live objects and ledger");
-        if self.tracer.kind() != Kind::Boxed {
-            // A type without assignment builds and ends an object for each.
-            assert_eq!(
-                (ledger.constructed, ledger.destroyed),
-                (objects.built, objects.ended),
-                "the ledger's history"
-            );
+        let ledger = self.element().counters().read();
+        assert_eq!(ledger.live, live_cells, "live objects by the ledger and in the cells");
+        if let Err(what) = self.subject.audit(live_cells, ledger) {
+            panic!("{what}");
         }
     }
 
     /// The segment in a slot whose type is settled (now, if need be), and its cells.
-    fn typed(&mut self, slot: u8) -> Option<(Segment, Vec<Option<i64>>)> {
+    fn typed(&mut self, slot: u8) -> Option<(Segment, Vec<Option<S::Value>>)> {
         if let Some(Modelled { content: Content::Untyped(_), .. }) = self.slot(slot) {
             self.bind(slot);
         }
@@ -313,14 +227,32 @@ impl Model {
         }
     }
 
-    fn slot(&mut self, slot: u8) -> &mut Option<Modelled> {
+    fn slot(&mut self, slot: u8) -> &mut Option<Modelled<S::Value>> {
         &mut self.slots[usize::from(slot) % SLOTS]
     }
 
-    fn put(&mut self, slot: u8, segment: Segment, cells: Vec<Option<i64>>) {
+    fn note(&mut self, slot: u8, segment: Segment, cells: Vec<Option<S::Value>>) {
         // An operation leaves what is known of the segment as it is.
         let hinted = self.slot(slot).as_ref().is_some_and(|modelled| modelled.hinted);
         *self.slot(slot) = Some(Modelled { segment, hinted, content: Content::Cells(cells) });
+    }
+
+    /// What a default-constructed cell holds.
+    fn default_cell(&self) -> Option<S::Value> {
+        self.subject.canonical(self.subject.default_value())
+    }
+
+    /// What the model keeps of values with these numbers; nothing where one cannot be made.
+    fn values(&self, numbers: &[u16]) -> Option<Vec<Option<S::Value>>> {
+        let mut latest: Option<(u16, Option<S::Value>)> = None;
+        let value = |number: &u16| {
+            if latest.as_ref().is_none_or(|(known, _)| known != number) {
+                let value = self.subject.value(*number)?;
+                latest = Some((*number, self.subject.canonical(value)));
+            }
+            latest.as_ref().map(|(_, value)| value.clone())
+        };
+        numbers.iter().map(value).collect()
     }
 
     /// A range inside `length` cells.
@@ -330,16 +262,31 @@ impl Model {
         start..start + count
     }
 
+    /// A strided run of the cells of a segment.
+    fn cells<'a>(
+        &self,
+        segment: Segment,
+        start: usize,
+        stride: isize,
+        count: usize,
+    ) -> CellsMut<'a> {
+        let size = self.element().size();
+        // SAFETY: callers name cells of a segment that this thread alone knows.
+        unsafe {
+            CellsMut::new(segment.cells().as_ptr().add(start * size), stride * size as isize, count)
+        }
+    }
+
     fn allocate(&mut self, slot: u8, count: u16, flags: u8) {
         self.free(slot);
-        let element = self.tracer.element;
-        let count = usize::from(count) % MOST_CELLS;
+        let element = self.element();
+        let count = usize::from(count) % self.subject.most_cells();
         let bytes = count * element.size() + usize::from(flags >> 5) % element.size();
         let align = [1, 64, 128, 4096][usize::from(flags & 3)];
         let zeroed = flags & 16 == 0;
         let hint = match (flags >> 2) & 3 {
             0 | 1 => Some(element),
-            2 => Some(self.other.element),
+            2 => Some(self.other),
             _ => None,
         };
         let source = if slot & 64 == 0 { Source::MEMORY } else { self.allocator.source() };
@@ -361,7 +308,9 @@ impl Model {
     }
 
     fn bind(&mut self, slot: u8) {
-        let element = self.tracer.element;
+        let element = self.element();
+        let other = self.other;
+        let allocation_fails = self.allocation_fails;
         let Some(Modelled { segment, hinted, content }) = self.slot(slot) else { return };
         let segment = *segment;
         let untyped = matches!(content, Content::Untyped(_));
@@ -373,24 +322,26 @@ impl Model {
                 *content = Content::Cells(vec![None; segment.byte_len() / element.size()]);
             }
             Ok(()) => {}
-            Err(error) => return assert!(self.allocation_fails && untyped, "{error}"),
+            Err(error) => return assert!(allocation_fails && untyped, "{error}"),
         }
         assert_eq!(segment.bind(element), Ok(()));
-        assert!(segment.bind(self.other.element).is_err(), "one type a segment");
+        assert!(segment.bind(other).is_err(), "one type a segment");
     }
 
     fn resize(&mut self, slot: u8, count: u16, extra: u8) {
-        let element = self.tracer.element;
-        let canonical_fails =
+        let element = self.element();
+        let may_fail =
             self.allocation_fails || (self.element_fails && !element.is_trivially_relocatable());
         let destructor_fails = self.destructor_fails;
-        let bytes =
-            usize::from(count) % MOST_CELLS * element.size() + usize::from(extra) % element.size();
+        let bytes = usize::from(count) % self.subject.most_cells() * element.size()
+            + usize::from(extra) % element.size();
         let Some(modelled) = self.slot(slot) else { return };
         // SAFETY: this thread alone knows the segment.
         match unsafe { modelled.segment.resize(bytes) } {
             Ok(resized) => {
-                assert!(destructor_fails || resized.destructor.is_none());
+                if let Some(failure) = resized.destructor {
+                    assert!(destructor_fails, "a destructor failed: {failure}");
+                }
                 modelled.segment = resized.segment;
                 match &mut modelled.content {
                     Content::Untyped(content) => content.resize(bytes, 0),
@@ -398,7 +349,7 @@ impl Model {
                 }
                 assert_eq!(modelled.segment.byte_len(), bytes);
             }
-            Err(error) => assert!(canonical_fails, "{error}"),
+            Err(error) => assert!(may_fail, "{error}"),
         }
     }
 
@@ -409,51 +360,63 @@ impl Model {
         slot: u8,
         segment: Segment,
         outcome: Result<(), Failure>,
-        old: &[Option<i64>],
-        new: &[Option<i64>],
+        old: &[Option<S::Value>],
+        new: &[Option<S::Value>],
         order: &[usize],
     ) {
-        let actual = self.actual(segment);
         if let Err(failure) = &outcome {
-            assert!(self.element_fails || self.destructor_fails, "{failure}");
+            assert!(self.element_fails || self.destructor_fails, "it failed: {failure}");
             assert!(failure.done <= order.len(), "{failure:?} of {}", order.len());
         }
         let done = outcome.as_ref().map_or_else(|failure| failure.done, |()| order.len());
+        let live = Self::live(segment);
+        let mut cells = old.to_vec();
         for (position, &index) in order.iter().enumerate() {
-            let (before, now, wanted) = (old[index], actual[index], new[index]);
-            if position < done {
-                assert_eq!(now, wanted, "cell {index}, done");
+            let (before, wanted) = (&old[index], &new[index]);
+            let candidates: &[&Option<S::Value>] = if position < done {
+                &[wanted]
             } else if self.destructor_fails {
-                assert!(now == before || now == wanted, "cell {index}");
+                &[before, wanted]
             } else {
-                assert_eq!(now, before, "cell {index}, after the failure");
-            }
+                &[before]
+            };
+            cells[index] = self.found(segment, index, live[index], candidates);
         }
-        self.put(slot, segment, actual);
+        self.note(slot, segment, cells);
     }
 
     fn construct(&mut self, run: Run) {
+        if !self.element().has_default() {
+            return;
+        }
         let Some((segment, old)) = self.typed(run.slot) else { return };
         let range = Self::range(run, old.len());
+        let occupied = Self::live(segment)[range.clone()].contains(&true);
         // SAFETY: this thread alone knows the segment.
         let outcome = unsafe { segment.construct_default(range.clone()) };
-        if old[range.clone()].iter().any(Option::is_some) {
+        if occupied {
             assert_eq!(outcome.map_err(|failure| failure.done), Err(0), "built over an object");
             return;
         }
         let mut new = old.clone();
-        new[range.clone()].fill(self.canonical(Some(0)));
+        new[range.clone()].fill(self.default_cell());
         self.settle(run.slot, segment, outcome, &old, &new, &range.collect::<Vec<_>>());
     }
 
     fn materialise(&mut self, run: Run) {
+        if !self.element().has_default() {
+            return;
+        }
         let Some((segment, old)) = self.typed(run.slot) else { return };
         let range = Self::range(run, old.len());
         // SAFETY: this thread alone knows the segment.
         let outcome = unsafe { segment.materialise(range.clone()) };
         let mut new = old.clone();
-        for cell in &mut new[range.clone()] {
-            *cell = self.canonical(cell.or(Some(0)));
+        if !self.element().zero_is_default() {
+            let default = self.default_cell();
+            for cell in new[range.clone()].iter_mut().filter(|cell| cell.is_none()) {
+                cell.clone_from(&default);
+            }
         }
         self.settle(run.slot, segment, outcome, &old, &new, &range.collect::<Vec<_>>());
     }
@@ -463,37 +426,50 @@ impl Model {
         let range = Self::range(run, cells.len());
         // SAFETY: this thread alone knows the segment.
         let outcome = unsafe { segment.destroy(range.clone()) };
-        assert!(self.destructor_fails || outcome.is_ok());
+        self.expect_destructors(outcome);
         cells[range].fill(None);
-        self.put(run.slot, segment, cells);
+        self.note(run.slot, segment, cells);
     }
 
-    fn set(&mut self, run: Run) {
-        let Some((segment, mut cells)) = self.typed(run.slot) else { return };
-        let element = self.tracer.element;
-        for index in Self::range(run, cells.len()) {
-            if cells[index].is_none() {
-                continue;
-            }
-            // SAFETY: a live cell of a segment that this thread alone knows.
-            let mut cell = unsafe {
-                let first = segment.cells().as_ptr().add(index * element.size());
-                CellsMut::new(first, element.size() as isize, 1)
-            };
-            let ledger =
-                element.has_zero_promise().then(|| Ledger::open(element, Some(segment), &cell));
-            // SAFETY: as above.
-            unsafe { self.tracer.set(&mut cell, run.offset.into()) };
-            if let Some(ledger) = ledger {
-                ledger.close(cell.as_cells());
-            }
-            cells[index] = self.canonical(Some(run.offset.into()));
+    #[track_caller]
+    fn expect_destructors(&self, outcome: Result<(), Failure>) {
+        if let Err(failure) = outcome {
+            assert!(self.destructor_fails, "a destructor failed: {failure}");
         }
-        self.put(run.slot, segment, cells);
+    }
+
+    /// Gives cells values, `number` says which one cell by cell.
+    fn put(&mut self, run: Run, number: impl Fn(usize) -> u16) {
+        let Some((segment, mut cells)) = self.typed(run.slot) else { return };
+        let element = self.element();
+        let range = Self::range(run, cells.len());
+        let numbers: Vec<u16> = (0..range.len()).map(number).collect();
+        let Some(values) = self.values(&numbers) else { return };
+        let mut stretches = vec![(range.clone(), 0)];
+        if !S::FILLS_VACANT {
+            stretches = range.clone().enumerate().map(|(at, cell)| (cell..cell + 1, at)).collect();
+            stretches.retain(|(cell, _)| cells[cell.start].is_some());
+        }
+        for (stretch, at) in stretches {
+            let mut target = self.cells(segment, stretch.start, 1, stretch.len());
+            let ledger =
+                element.has_zero_promise().then(|| Ledger::open(element, Some(segment), &target));
+            // SAFETY: cells of a segment that this thread alone knows; live, or any will do.
+            let stored =
+                unsafe { self.subject.store(target.reborrow(), &numbers[at..at + stretch.len()]) };
+            if let Some(ledger) = ledger {
+                ledger.close(target.as_cells());
+            }
+            if let Err(failure) = stored {
+                panic!("a value could not be stored: {failure}");
+            }
+            cells[stretch.clone()].clone_from_slice(&values[at..at + stretch.len()]);
+        }
+        self.note(run.slot, segment, cells);
     }
 
     fn strided_loop(&mut self, run: Run) {
-        let element = self.tracer.element;
+        let element = self.element();
         if !element.has_zero_promise() {
             return;
         }
@@ -505,54 +481,46 @@ impl Model {
         let start = usize::from(run.start) % old.len();
         let stride = isize::from(run.to as i8) % 8;
         let room = match stride {
-            0 => MOST_CELLS,
+            0 => self.subject.most_cells(),
             1.. => (old.len() - 1 - start) / stride as usize + 1,
             _ => start / stride.unsigned_abs() + 1,
         };
         let count = usize::from(run.count) % (room + 1);
-        let value = i64::from(run.offset >> 8);
-        let size = element.size();
-        // SAFETY: cells of a segment that this thread alone knows.
-        let mut cells = unsafe {
-            CellsMut::new(segment.cells().as_ptr().add(start * size), stride * size as isize, count)
+        let number = run.offset >> 8;
+        let Some(value) = self.values(&[number]).and_then(|mut values| values.pop()) else {
+            return;
         };
+        let mut cells = self.cells(segment, start, stride, count);
         let found = Some(segment).filter(|_| count > 0);
         let ledger = Ledger::open(element, found, &cells);
-        let mut outcome = Ok(());
-        for index in 0..count {
-            // SAFETY: as above; a materialised cell is live.
-            unsafe {
-                let mut cell = cells.part(index, 1);
-                outcome = rules::materialise(element, cell.reborrow());
-                if outcome.is_err() {
-                    break;
-                }
-                self.tracer.set(&mut cell, value);
-            }
-        }
+        // SAFETY: cells of a segment that this thread alone knows.
+        let outcome = unsafe { self.subject.fill(cells.reborrow(), number) };
         let tally = ledger.close(cells.as_cells());
         assert_eq!(tally.reconciled, 0);
         let reached = |index: usize| start.wrapping_add_signed(stride * index as isize);
         let mut new = old.clone();
         for index in 0..count {
-            new[reached(index)] = self.canonical(Some(value));
+            new[reached(index)].clone_from(&value);
         }
         let mut order: Vec<usize> = (0..count).map(reached).collect();
         order.dedup();
         if let Err(failure) = &outcome {
-            assert!(self.element_fails, "{failure}");
+            assert!(self.element_fails, "it failed: {failure}");
             // The cells before the failing one have their value: take over what is there.
-            let actual = self.actual(segment);
+            let live = Self::live(segment);
+            let mut cells = old.clone();
             for index in order {
-                assert!(actual[index] == old[index] || actual[index] == new[index]);
+                let default = self.default_cell();
+                let candidates = [&new[index], &old[index], &default];
+                cells[index] = self.found(segment, index, live[index], &candidates);
             }
-            return self.put(run.slot, segment, actual);
+            return self.note(run.slot, segment, cells);
         }
         self.settle(run.slot, segment, outcome, &old, &new, &order);
     }
 
     /// Source, destination and the order of copying for two ranges.
-    fn pair(&mut self, run: Run) -> Option<Pair> {
+    fn pair(&mut self, run: Run) -> Option<Pair<S::Value>> {
         let (from, source) = self.typed(run.slot)?;
         let (to, old) = self.typed(run.to)?;
         let mut range = Self::range(run, source.len());
@@ -567,10 +535,15 @@ impl Model {
 
     fn copy(&mut self, run: Run) {
         let Some(pair) = self.pair(run) else { return };
+        let same_place = pair.from == pair.to && pair.range.start == pair.offset;
         // SAFETY: this thread alone knows the segments.
         let outcome = unsafe { pair.from.copy(pair.range.clone(), pair.to, pair.offset) };
+        if !self.element().is_copyable() && !pair.range.is_empty() && !same_place {
+            let done = outcome.map_err(|failure| failure.done);
+            return assert_eq!(done, Err(0), "copies of a type that has none");
+        }
         let mut new = pair.old.clone();
-        new[pair.offset..][..pair.range.len()].copy_from_slice(&pair.source[pair.range.clone()]);
+        new[pair.offset..][..pair.range.len()].clone_from_slice(&pair.source[pair.range.clone()]);
         self.settle(run.to, pair.to, outcome, &pair.old, &new, &pair.order);
     }
 
@@ -578,38 +551,99 @@ impl Model {
         let Some(pair) = self.pair(run) else { return };
         // SAFETY: this thread alone knows the segments.
         let outcome = unsafe { pair.from.relocate(pair.range.clone(), pair.to, pair.offset) };
-        let same_place = pair.from == pair.to && pair.range.start == pair.offset;
-        let (source, target) = (self.actual(pair.from), self.actual(pair.to));
         if let Err(failure) = &outcome {
-            assert!(self.element_fails || self.destructor_fails, "{failure}");
-        } else if !same_place {
-            for (position, index) in pair.range.clone().enumerate() {
-                assert_eq!(target[pair.offset + position], pair.source[index], "moved");
-                let overwritten = pair.from == pair.to
-                    && (pair.offset..pair.offset + pair.range.len()).contains(&index);
-                assert!(overwritten || source[index].is_none(), "source cell {index}");
+            assert!(self.element_fails || self.destructor_fails, "it failed: {failure}");
+        }
+        let same = pair.from == pair.to;
+        if same && pair.range.start == pair.offset {
+            return;
+        }
+        let done = outcome.map_or_else(|failure| failure.done, |()| pair.order.len());
+        // Where the segments are one, all is in `target`.
+        let (mut source, mut target) = (pair.source, pair.old);
+        for (position, &to) in pair.order.iter().enumerate() {
+            let from = to - pair.offset + pair.range.start;
+            if position < done {
+                let moved = if same { target[from].take() } else { source[from].take() };
+                target[to] = moved;
             }
         }
-        // Each object that was in a source is now in exactly one of its two places, unless the
-        // place was overwritten by a later move of the same call.
-        for (position, index) in pair.range.clone().enumerate() {
-            if pair.from != pair.to && pair.source[index].is_some() {
-                let moved = target[pair.offset + position] == pair.source[index];
-                assert!(source[index].is_none() == moved || source[index] == pair.source[index]);
+        let live = Self::live(pair.to);
+        for &to in pair.order.iter().skip(done) {
+            // Its object is destroyed already, or not yet.
+            target[to] = self.found(pair.to, to, live[to], &[&target[to], &None]);
+        }
+        if !same {
+            self.note(run.slot, pair.from, source);
+        }
+        self.note(run.to, pair.to, target);
+    }
+
+    fn compute(&mut self, run: Run) {
+        let loops = self.subject.loop_count();
+        let element = self.element();
+        if loops == 0 {
+            return;
+        }
+        let Some(pair) = self.pair(run) else { return };
+        let (count, same) = (pair.range.len(), pair.from == pair.to);
+        let apart = pair.range.start.abs_diff(pair.offset) >= count;
+        // NumPy copies operands that overlap in any other way.
+        if count == 0 || (same && !apart && pair.range.start != pair.offset) {
+            return;
+        }
+        let which = usize::from(run.to >> 2) % loops;
+        let mut new = pair.old.clone();
+        let mut fails = None;
+        for position in 0..count {
+            let (from, to) = (pair.range.start + position, pair.offset + position);
+            match self.subject.apply(which, pair.source[from].as_ref(), pair.old[to].as_ref()) {
+                None => return,
+                Some(Ok(value)) => new[to] = self.subject.canonical(value),
+                Some(Err(message)) => {
+                    fails = Some((position, message));
+                    break;
+                }
             }
         }
-        let outside =
-            |index: &usize| !(pair.offset..pair.offset + pair.range.len()).contains(index);
-        for index in (0..pair.old.len()).filter(outside) {
-            let moved_out = pair.from == pair.to && pair.range.contains(&index);
-            assert!(moved_out || target[index] == pair.old[index], "cell {index} outside");
+        let mut target = self.cells(pair.to, pair.offset, 1, count);
+        let ledger = Ledger::open(element, Some(pair.to), &target);
+        // SAFETY: cells of segments that this thread alone knows, the same or apart.
+        let outcome = unsafe {
+            let source = self.cells(pair.from, pair.range.start, 1, count);
+            self.subject.compute(which, target.reborrow(), source)
+        };
+        ledger.close(target.as_cells());
+        let outcome = outcome.map_err(|failure| (failure.done, failure.message.clone()));
+        assert_eq!(outcome.err(), fails, "a loop fails where it fails on one element alone");
+        let done = fails.map_or(count, |(position, _)| position);
+        self.settle(run.to, pair.to, Ok(()), &pair.old, &new, &pair.order[..done]);
+    }
+
+    fn sort(&mut self, run: Run) {
+        let element = self.element();
+        if !self.subject.sorts() {
+            return;
         }
-        self.put(run.slot, pair.from, source);
-        self.put(run.to, pair.to, target);
+        let Some((segment, old)) = self.typed(run.slot) else { return };
+        let range = Self::range(run, old.len());
+        let vacant = Self::live(segment)[range.clone()].contains(&false);
+        if range.is_empty() || (vacant && !element.has_default()) {
+            return;
+        }
+        let mut cells = self.cells(segment, range.start, 1, range.len());
+        let ledger = Ledger::open(element, Some(segment), &cells);
+        // SAFETY: contiguous cells of a segment that this thread alone knows.
+        let outcome = unsafe { self.subject.sort(cells.reborrow()) };
+        ledger.close(cells.as_cells());
+        let mut new = old.clone();
+        let subject = self.subject;
+        new[range.clone()].sort_by(|left, right| subject.order(left.as_ref(), right.as_ref()));
+        self.settle(run.slot, segment, outcome, &old, &new, &range.collect::<Vec<_>>());
     }
 
     fn permute(&mut self, run: Run) {
-        let element = self.tracer.element;
+        let element = self.element();
         if !element.has_zero_promise() || !element.is_trivially_relocatable() {
             return;
         }
@@ -617,31 +651,30 @@ impl Model {
         let half = cells.len() / 2;
         let range = Self::range(run, half);
         let size = element.size();
-        let wrong = range.clone().filter(|i| cells[*i].is_some() != cells[*i + half].is_some());
-        let wrong = 2 * wrong.count() as u64;
+        let live = Self::live(segment);
+        let wrong = 2 * range.clone().filter(|i| live[*i] != live[*i + half]).count() as u64;
         for index in range.clone() {
             cells.swap(index, index + half);
         }
         // SAFETY: two ranges of the segment's cells that do not overlap, known to this thread alone.
-        let cells_of_all = unsafe {
+        unsafe {
             let first = segment.cells().as_ptr().add(range.start * size);
             std::ptr::swap_nonoverlapping(first, first.add(half * size), range.len() * size);
-            CellsMut::new(segment.cells().as_ptr(), size as isize, cells.len())
-        };
+        }
+        let all = self.cells(segment, 0, 1, cells.len());
         let before = element.counters().read();
-        let tally =
-            Ledger::open(element, Some(segment), &cells_of_all).close(cells_of_all.as_cells());
+        let tally = Ledger::open(element, Some(segment), &all).close(all.as_cells());
         assert_eq!((tally.reconciled, tally.constructed, tally.destroyed), (wrong, 0, 0));
         assert_eq!(element.counters().read().reconciled - before.reconciled, wrong);
-        self.put(run.slot, segment, cells);
+        self.note(run.slot, segment, cells);
     }
 
     fn clear(&mut self, slot: u8) {
         let Some((segment, cells)) = self.typed(slot) else { return };
         // SAFETY: this thread alone knows the segment.
         let outcome = unsafe { segment.clear_all() };
-        assert!(self.destructor_fails || outcome.is_ok());
-        self.put(slot, segment, vec![None; cells.len()]);
+        self.expect_destructors(outcome);
+        self.note(slot, segment, vec![None; cells.len()]);
     }
 
     fn free(&mut self, slot: u8) {
@@ -649,12 +682,13 @@ impl Model {
         let start = modelled.segment.cells().as_ptr();
         // SAFETY: this thread alone knows the segment, and forgets it.
         let outcome = unsafe { modelled.segment.free() };
-        assert!(self.destructor_fails || outcome.is_ok());
+        self.expect_destructors(outcome);
         // SAFETY: no other thread frees segments of this model.
         assert_eq!(unsafe { Segment::find(start) }, None, "a freed segment is a miss");
     }
 
     fn look_up(&mut self, slot: u8, offset: u16) {
+        let size = self.element().size();
         let Some(Modelled { segment, content, .. }) = self.slot(slot) else { return };
         let (segment, typed) = (*segment, matches!(content, Content::Cells(_)));
         let length = segment.byte_len().max(1);
@@ -666,7 +700,6 @@ impl Model {
             assert_ne!(Segment::find(segment.cells().as_ptr().wrapping_sub(1)), Some(segment));
             assert_ne!(Segment::find(segment.cells().as_ptr().wrapping_add(length)), Some(segment));
         }
-        let size = self.tracer.element.size();
         let inside = typed && offset / size < segment.byte_len() / size;
         assert_eq!(
             segment.cell_index(pointer),
@@ -688,11 +721,11 @@ impl Model {
 }
 
 /// Two ranges of equal length.
-struct Pair {
+struct Pair<V> {
     from: Segment,
-    source: Vec<Option<i64>>,
+    source: Vec<Option<V>>,
     to: Segment,
-    old: Vec<Option<i64>>,
+    old: Vec<Option<V>>,
     range: std::ops::Range<usize>,
     offset: usize,
     /// Destination cells in the order in which they are written.

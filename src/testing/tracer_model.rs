@@ -1,0 +1,101 @@
+//! The core's own element types under the model of [`super::model`].
+
+use super::{
+    Kind, Mishap, Operation, TracerType,
+    model::{run_on, step},
+    subject::Subject,
+};
+use crate::{
+    abi::Stats,
+    erased::{CellsMut, ElementType, Failure},
+};
+
+/// Runs `operations` on segments of one kind of tracer, and frees everything at the end.
+///
+/// # Panics
+/// A value, a bit or a counter is not what the model says.
+pub fn run(kind: Kind, operations: &[Operation]) {
+    let tracer = TracerType::borrow(kind);
+    let other = TracerType::borrow(if kind == Kind::Tagged { Kind::Boxed } else { Kind::Tagged });
+    run_on(&tracer, other.element, operations, || ());
+    assert_eq!(tracer.counts().live, 0, "objects outlive their segments");
+    tracer.give_back();
+    other.give_back();
+}
+
+impl Subject for TracerType {
+    type Value = i64;
+    const FILLS_VACANT: bool = false;
+
+    fn element(&self) -> &'static ElementType {
+        self.element
+    }
+
+    /// More than two bitmap words, more than a page.
+    fn most_cells(&self) -> usize {
+        700
+    }
+
+    fn value(&self, number: u16) -> Option<i64> {
+        Some(number.into())
+    }
+
+    fn default_value(&self) -> i64 {
+        0
+    }
+
+    fn canonical(&self, value: i64) -> Option<i64> {
+        (self.kind() != Kind::ZeroDefault || value != 0).then_some(value)
+    }
+
+    unsafe fn check(
+        &self,
+        cell: *const u8,
+        live: bool,
+        expected: Option<&i64>,
+    ) -> Result<(), String> {
+        // SAFETY: the caller's promise.
+        let actual = live.then(|| unsafe { TracerType::value(*self, cell) });
+        if actual.as_ref() == expected {
+            return Ok(());
+        }
+        Err(format!("holds {actual:?} where the model has {expected:?}"))
+    }
+
+    unsafe fn store(&self, mut cells: CellsMut<'_>, numbers: &[u16]) -> Result<(), Failure> {
+        for (index, number) in numbers.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { self.set(&mut cells.part(index, 1), (*number).into()) };
+        }
+        Ok(())
+    }
+
+    fn plan_mishap(&self, steps: u32, mishap: Mishap) {
+        TracerType::plan_mishap(*self, steps, mishap);
+    }
+
+    fn plan_destructor_failure(&self, steps: u32) {
+        TracerType::plan_destructor_failure(*self, steps);
+    }
+
+    fn cancel_plans(&self) {
+        TracerType::cancel_plans(*self);
+    }
+
+    fn audit(&self, live: i64, ledger: Stats) -> Result<(), String> {
+        let objects = self.counts();
+        if objects.live != live {
+            return Err(format!("{} objects exist, {live} cells are live", objects.live));
+        }
+        // A type without assignment builds and ends an object for each.
+        let history = (ledger.constructed, ledger.destroyed);
+        if self.kind() != Kind::Boxed && history != (objects.built, objects.ended) {
+            return Err(format!(
+                "the ledger has {history:?} constructed and destroyed, the objects {objects:?}, \
+                 before operation {}",
+                step() + 1
+            ));
+        }
+        Ok(())
+    }
+}
