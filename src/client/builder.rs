@@ -227,8 +227,26 @@ impl<T: 'static> ElementBuilder<T, Undecided> {
 }
 
 impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
-    pub(super) fn decided(self) -> ElementBuilder<T, S::Decided> {
+    pub(crate) fn decided(self) -> ElementBuilder<T, S::Decided> {
         self.with_storage()
+    }
+
+    /// A loop without inputs, which stores what `make` gives: the way of the testing tools to put
+    /// values into cells.
+    #[cfg(feature = "testing")]
+    pub(crate) fn nullary<R: Outcome<T>>(
+        self,
+        ufunc: &str,
+        make: impl Fn() -> R + Send + Sync + 'static,
+    ) -> ElementBuilder<T, S::Decided> {
+        let mut this = self.decided();
+        let signature = Signature { operands: [OperandType::OWN.operand()], inputs: 0 };
+        this.push_loop(ufunc, signature, move |_, [out]| {
+            // SAFETY: the operand is a cell of ours.
+            unsafe { S::Decided::store(out, make().outcome()?) };
+            Ok(())
+        });
+        this
     }
 
     /// Elements can be copied.

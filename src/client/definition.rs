@@ -151,7 +151,7 @@ impl<T: 'static> Definition<T> {
         }
     }
 
-    pub(super) fn cell(&self) -> CellLayout<T> {
+    pub(crate) fn cell(&self) -> CellLayout<T> {
         CellLayout::new(self.vtable.storage, self.vtable.zero_bytes, self.vtable.size)
     }
 

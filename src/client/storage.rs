@@ -399,7 +399,7 @@ macro_rules! decided {
 decided!(InlineVacant, InlineDefault, Boxed, Automatic);
 
 /// A storage that is only known at run time.
-pub(super) struct CellLayout<T> {
+pub(crate) struct CellLayout<T> {
     pub(super) kind: abi::Storage,
     pub(super) zero: abi::ZeroBytes,
     pub(super) size: usize,
@@ -428,7 +428,7 @@ impl<T: 'static> CellLayout<T> {
     /// # Safety
     /// `cell` is live and stored as this layout says.
     #[inline(always)]
-    pub(super) unsafe fn object(self, cell: *mut u8) -> *mut T {
+    pub(crate) unsafe fn object(self, cell: *mut u8) -> *mut T {
         if self.kind == abi::STORAGE_BOXED {
             // SAFETY: a boxed cell holds a pointer to its object.
             unsafe { cell.cast::<*mut T>().read() }

@@ -1,5 +1,9 @@
 //! One step of a sequence of operations on segments, and the bytes that stand for it.
 
+use super::random::SplitMix;
+
+/// Bytes that a value is made from.
+pub(super) const VALUE_BYTES: usize = 64;
 /// Most operations of one sequence.
 const MOST: usize = 256;
 
@@ -149,4 +153,20 @@ impl Operation {
     pub fn sequence(bytes: &[u8]) -> Vec<Operation> {
         bytes.as_chunks().0.iter().take(MOST).map(|record| Operation::from_bytes(*record)).collect()
     }
+}
+
+/// The bytes that value `number` is made from. A quarter of all numbers make one of eight plain
+/// values, zero among them; in the others what a generator makes of the number follows it.
+pub(super) fn value_bytes(number: u16) -> [u8; VALUE_BYTES] {
+    let mut bytes = [0; VALUE_BYTES];
+    if number.is_multiple_of(4) {
+        bytes[0] = (number / 4 % 8) as u8;
+        return bytes;
+    }
+    bytes[..2].copy_from_slice(&number.to_le_bytes());
+    let mut random = SplitMix(number.into());
+    for chunk in bytes[2..].chunks_mut(8) {
+        chunk.copy_from_slice(&random.next().to_le_bytes()[..chunk.len()]);
+    }
+    bytes
 }

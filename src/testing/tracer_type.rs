@@ -4,6 +4,7 @@
 //! The counts are kept beside the runtime's own, by the objects themselves, so that a test can
 //! compare the two.
 
+use super::mishap::{Mishap, PlannedPanic};
 use crate::{
     abi::{self, ElementVTable, Report, Status},
     erased::{CellsMut, ElementType},
@@ -67,15 +68,6 @@ impl Kind {
     }
 }
 
-/// How an operation goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mishap {
-    /// It returns a failure.
-    Fail,
-    /// It panics inside; the boundary turns that into a failure.
-    Panic,
-}
-
 /// What the objects themselves counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -113,15 +105,13 @@ pub struct TracerType {
     ground: &'static Ground,
 }
 
-struct PlannedPanic;
-
 /// Keeps every type reachable: element types live forever, and are no leak.
 static ALL: Mutex<Vec<TracerType>> = Mutex::new(Vec::new());
 /// Types that nobody uses at present.
 static IDLE: Mutex<Vec<TracerType>> = Mutex::new(Vec::new());
 
 /// What a pointer in a cell owns.
-struct Owned {
+pub(super) struct Owned {
     value: i64,
     check: u64,
 }
@@ -129,17 +119,36 @@ struct Owned {
 const CHECK: u64 = 0x7e57_ab1e_0b1e_c7ed;
 
 impl Owned {
-    fn new(value: i64) -> *mut Owned {
+    pub(super) fn new(value: i64) -> *mut Owned {
         Box::into_raw(Box::new(Owned { value, check: CHECK ^ value as u64 }))
     }
 
+    /// The value, once the object is found whole.
+    ///
     /// # Safety
-    /// From [`Owned::new`], not dropped yet.
-    unsafe fn check(pointer: *const Owned) -> i64 {
+    /// From [`Owned::new`], not ended yet.
+    pub(super) unsafe fn check(pointer: *const Owned) -> i64 {
         // SAFETY: the caller's promise.
         let owned = unsafe { &*pointer };
         assert_eq!(owned.check, CHECK ^ owned.value as u64, "a tracer's heap part is overwritten");
         owned.value
+    }
+
+    /// # Safety
+    /// As for [`Self::check`], and nobody else uses it.
+    pub(super) unsafe fn set(pointer: *mut Owned, value: i64) {
+        // SAFETY: the caller's promise.
+        unsafe { *pointer = Owned { value, check: CHECK ^ value as u64 } };
+    }
+
+    /// # Safety
+    /// As for [`Self::set`]; it is gone afterwards.
+    pub(super) unsafe fn end(pointer: *mut Owned) {
+        // SAFETY: the caller's promise; a pointer that is left over finds no valid check.
+        unsafe {
+            (*pointer).check = 0;
+            drop(Box::from_raw(pointer));
+        }
     }
 }
 
@@ -229,8 +238,7 @@ impl Ground {
             self.read(cell);
             let owned = self.owned(cell);
             if !owned.is_null() {
-                (*owned).check = 0;
-                drop(Box::from_raw(owned));
+                Owned::end(owned);
             } else if self.kind == Kind::ZeroDefault {
                 // Nothing was built in a cell of zero bytes, and nothing ends.
                 return;
@@ -435,10 +443,10 @@ impl Ground {
                     words.add(1).write(value as u64);
                 }
                 Kind::ZeroDefault | Kind::Boxed => {
-                    *owned = Owned { value, check: CHECK ^ value as u64 };
+                    Owned::set(owned, value);
                 }
                 Kind::Inline | Kind::OverAligned | Kind::Tagged => {
-                    *owned = Owned { value, check: CHECK ^ value as u64 };
+                    Owned::set(owned, value);
                     words.add(1).write(value as u64);
                 }
             }

@@ -1,0 +1,273 @@
+//! `lifecheck!` and its relatives: one line that runs random sequences on a user's own type.
+
+use super::{
+    Operation,
+    checked::Checked,
+    finding::{Finding, attempt, decoded, report, shrunk, try_maker, write_test},
+    hooks,
+    made::Make,
+};
+use arbitrary::{Arbitrary, Unstructured};
+use std::{fmt, marker::PhantomData};
+
+/// A type under test, with the words of the macro that named it.
+#[doc(hidden)]
+pub trait Target: 'static {
+    /// The type.
+    type Element: 'static;
+    /// The type as it was written.
+    const NAME: &'static str;
+    /// The closure that makes values, as it was written.
+    const MAKE: &'static str;
+    /// The closure that describes the type, as it was written, or nothing.
+    const BUILD: &'static str;
+    /// Makes a value.
+    const MAKER: Make<Self::Element>;
+    /// The type, described and wrapped: always the same one on a thread.
+    fn checked() -> &'static Checked<Self::Element>;
+}
+
+/// An input of a fuzz target. Shown, it is a test that repeats it: cargo-fuzz prints that for every
+/// input that ends the process, however it does.
+#[doc(hidden)]
+pub struct Input<T> {
+    records: Vec<[u8; 8]>,
+    target: PhantomData<T>,
+}
+
+impl<'a, T: Target> Arbitrary<'a> for Input<T> {
+    fn arbitrary(bytes: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let bytes = bytes.bytes(bytes.len())?;
+        Ok(Input { records: bytes.as_chunks().0.to_vec(), target: PhantomData })
+    }
+}
+
+impl<T: Target> fmt::Debug for Input<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_test::<T>(f, &decoded(&self.records))
+    }
+}
+
+/// Runs one input of a fuzz target; a finding is shrunk and printed, and ends the process.
+#[doc(hidden)]
+pub fn fuzz<T: Target>(input: &Input<T>) {
+    let (finding, records) = if let Err(finding) = usable::<T>() {
+        (finding, Vec::new())
+    } else if let Err(finding) = attempt::<T>(&decoded(&input.records)) {
+        shrunk::<T>(&input.records, finding)
+    } else {
+        return;
+    };
+    hooks::note_reported();
+    eprintln!("\n{}", report::<T>(&finding, &decoded(&records)));
+    std::process::abort();
+}
+
+/// Runs one sequence as a test.
+///
+/// # Panics
+/// It finds something.
+#[doc(hidden)]
+#[track_caller]
+pub fn replay<T: Target>(operations: &[Operation]) {
+    if let Err(finding) = usable::<T>().and_then(|()| attempt::<T>(operations)) {
+        panic!("denizen lifecheck: {}: {}", T::NAME, finding.message);
+    }
+}
+
+/// Runs random sequences as a test.
+///
+/// # Panics
+/// One of them finds something.
+#[cfg(feature = "proptest")]
+#[doc(hidden)]
+#[track_caller]
+pub fn random<T: Target>() {
+    use ::proptest::{
+        collection::vec,
+        prelude::{Strategy, any},
+        test_runner::{Config, TestCaseError, TestError, TestRunner},
+    };
+    if let Err(finding) = usable::<T>() {
+        panic!("{}", report::<T>(&finding, &[]));
+    }
+    let mut runner = TestRunner::new(Config {
+        // Sequences are shrunk here, by the operation; and a finding is a test to keep.
+        failure_persistence: None,
+        max_shrink_iters: 0,
+        ..Config::default()
+    });
+    let sequences = vec(any::<[u8; 8]>(), 1..64).prop_map(probable);
+    let outcome = runner.run(&sequences, |records| {
+        attempt::<T>(&decoded(&records)).map_err(|finding| TestCaseError::fail(finding.message))
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Abort(reason)) => panic!("no sequence could be made: {reason}"),
+        Err(TestError::Fail(reason, records)) => {
+            let finding = Finding { message: reason.message().to_owned() };
+            let (finding, records) = shrunk::<T>(&records, finding);
+            panic!("{}", report::<T>(&finding, &decoded(&records)));
+        }
+    }
+}
+
+/// Random operations that meet each other more often: on two segments, which exist from the start,
+/// with more copies and moves.
+#[cfg(feature = "proptest")]
+fn probable(mut records: Vec<[u8; 8]>) -> Vec<[u8; 8]> {
+    const COPY: u8 = 26;
+    const RELOCATE: u8 = 29;
+    for (index, record) in records.iter_mut().enumerate() {
+        let [kind, slot, .., to, _] = record;
+        *kind = match *kind {
+            _ if index < 2 => 0,
+            kind @ 0xc0.. => [COPY, RELOCATE, COPY, COPY][usize::from(kind % 4)],
+            kind => kind,
+        };
+        (*slot, *to) = (*slot & !2, *to & !2);
+        if index < 2 {
+            *slot = *slot & !1 | index as u8;
+        }
+    }
+    records
+}
+
+/// Asks once a thread whether the closure can be used at all.
+///
+/// # Errors
+/// It cannot, or the values that it makes are broken before any operation.
+fn usable<T: Target>() -> Result<(), Finding> {
+    use std::{any::TypeId, cell::RefCell, collections::HashSet};
+    thread_local! {
+        static TRIED: RefCell<HashSet<TypeId>> = RefCell::default();
+    }
+    if TRIED.with_borrow(|tried| tried.contains(&TypeId::of::<T>())) {
+        return Ok(());
+    }
+    try_maker::<T>()?;
+    TRIED.with_borrow_mut(|tried| tried.insert(TypeId::of::<T>()));
+    Ok(())
+}
+
+/// A cargo-fuzz target in one line: random sequences of every operation of denizen on a type of
+/// yours, through the vtable that `denizen::element` makes for it.
+#[macro_export]
+macro_rules! lifecheck {
+    ($type:ty $(,)?) => {
+        $crate::lifecheck!($type, |u| u.arbitrary());
+    };
+    ($type:ty, $make:expr $(, $build:expr)? $(,)?) => {
+        const _: () = {
+            #[global_allocator]
+            static HEAP: $crate::testing::Heap = $crate::testing::Heap;
+            $crate::__lifecheck_target!($type, $make $(, $build)?);
+            ::libfuzzer_sys::fuzz_target!(|input: $crate::testing::Input<Target>| {
+                $crate::testing::fuzz(&input)
+            });
+        };
+    };
+}
+
+/// The same as [`lifecheck!`], as a test.
+#[cfg(feature = "proptest")]
+#[macro_export]
+macro_rules! lifecheck_proptest {
+    ($(#[$attribute:meta])* fn $name:ident: $type:ty $(,)?) => {
+        $crate::lifecheck_proptest!($(#[$attribute])* fn $name: $type, |u| u.arbitrary());
+    };
+    ($(#[$attribute:meta])* fn $name:ident: $type:ty, $make:expr $(, $build:expr)? $(,)?) => {
+        #[test]
+        $(#[$attribute])*
+        fn $name() {
+            $crate::__lifecheck_target!($type, $make $(, $build)?);
+            $crate::testing::random::<Target>();
+        }
+    };
+    ($type:ty $(, $make:expr $(, $build:expr)?)? $(,)?) => {
+        $crate::lifecheck_proptest!(fn lifecheck: $type $(, $make $(, $build)?)?);
+    };
+}
+
+/// Runs one sequence of operations: what a finding of [`lifecheck!`] is printed as.
+#[macro_export]
+macro_rules! lifecheck_replay {
+    ($type:ty, $make:expr, [$($operation:expr),* $(,)?] $(,)?) => {
+        $crate::__lifecheck_replay!([$type, $make] [$($operation),*])
+    };
+    ($type:ty, $make:expr, $build:expr, [$($operation:expr),* $(,)?] $(,)?) => {
+        $crate::__lifecheck_replay!([$type, $make, $build] [$($operation),*])
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __lifecheck_replay {
+    ([$($target:tt)*] [$($operation:expr),*]) => {{
+        $crate::__lifecheck_target!($($target)*);
+        let operations: &[$crate::testing::Operation] = {
+            #[allow(unused_imports, reason = "depends on the operations")]
+            use $crate::testing::{Operation::*, Run};
+            &[$($operation),*]
+        };
+        $crate::testing::replay::<Target>(operations);
+    }};
+}
+
+/// The item `Target` for a type.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __lifecheck_target {
+    (@ $type:ty, $make:expr, $build:expr, $builder:block) => {
+        struct Target;
+        impl $crate::testing::Target for Target {
+            type Element = $type;
+            const NAME: &'static str = stringify!($type);
+            const MAKE: &'static str = stringify!($make);
+            const BUILD: &'static str = $build;
+            const MAKER: $crate::testing::Make<$type> = |u| {
+                let make: fn(&mut $crate::testing::arbitrary::Unstructured<'_>) -> _ = $make;
+                $crate::testing::Made::<$type>::made(make(u))
+            };
+            fn checked() -> &'static $crate::testing::Checked<$type> {
+                ::std::thread_local! {
+                    static CHECKED: ::std::cell::OnceCell<&'static $crate::testing::Checked<$type>> =
+                        const { ::std::cell::OnceCell::new() };
+                }
+                CHECKED.with(|checked| {
+                    *checked.get_or_init(|| {
+                        #[allow(unused_imports, reason = "what the type can do is found out by them")]
+                        use $crate::testing::probe::*;
+                        let probe = &Probe::<$type>::new();
+                        $crate::testing::Checked::new(
+                            $builder,
+                            <Target as $crate::testing::Target>::MAKER,
+                            probe.same(),
+                            probe.show(),
+                        )
+                    })
+                })
+            }
+        }
+    };
+    ($type:ty, $make:expr $(,)?) => {
+        $crate::__lifecheck_target!(@ $type, $make, "", {
+            #[allow(unused_imports, reason = "what the type can do is found out by them")]
+            use $crate::testing::probe::*;
+            let probe = &Probe::<$type>::new();
+            let builder = settled(probe.begin());
+            let builder = probe.with_default(probe.with_clone(builder));
+            let builder = probe.with_order(probe.with_partial_order(builder));
+            let builder = probe.with_mul(probe.with_sub(probe.with_add(builder)));
+            probe.with_neg(probe.with_rem(probe.with_div(builder)))
+        });
+    };
+    ($type:ty, $make:expr, $build:expr $(,)?) => {
+        $crate::__lifecheck_target!(@ $type, $make, stringify!($build), {
+            #[allow(unused_imports, reason = "what the type can do is found out by them")]
+            use $crate::testing::probe::*;
+            let probe = &Probe::<$type>::new();
+            described(probe.begin(), $build)
+        });
+    };
+}

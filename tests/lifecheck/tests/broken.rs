@@ -1,0 +1,57 @@
+//! Every broken type is found.
+
+use polynomials::broken::*;
+
+#[global_allocator]
+static HEAP: denizen::testing::Heap = denizen::testing::Heap;
+
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "was freed twice")]
+    fn a_clone_that_shares_a_pointer: SharedPointer, |u| SharedPointer::new(u.arbitrary().unwrap_or(1))
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = " was expected")]
+    fn a_clone_that_shares_a_number: SharedNumber, |u| SharedNumber::new(u.arbitrary().unwrap_or(1))
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "were never freed")]
+    fn a_missing_drop: Forgetful, |u| Forgetful::new(u.arbitrary().unwrap_or_default())
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "was freed twice")]
+    fn a_drop_too_many: EndsTwice, |u| EndsTwice::new(u.arbitrary().unwrap_or(1))
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = " was expected")]
+    fn a_pointer_to_itself: SelfPointing, |u| SelfPointing::new(u.arbitrary().unwrap_or(1))
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = " was expected")]
+    fn a_value_that_changes_when_it_moves: Homesick, |u| Homesick::new(u.arbitrary().unwrap_or(1))
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "a zero was left over")]
+    fn a_destructor_that_panics: Fussy, |u| Fussy(u.arbitrary().unwrap_or(1))
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "zero_is_vacant promises")]
+    fn a_wrong_promise_of_vacancy: Number, |u| Number(u.arbitrary().unwrap_or(1)),
+    |builder| unsafe { builder.zero_is_vacant() }.clone().default()
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "zero_is_default promises")]
+    fn a_wrong_promise_of_a_default: Factor, |u| Factor(u.arbitrary().unwrap_or(1)),
+    |builder| unsafe { builder.zero_is_default() }.clone().default()
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "were never freed")]
+    fn a_leak_of_a_type_that_can_do_nothing: Opaque, |u| Opaque::new(u.arbitrary().unwrap_or_default())
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "is too large to copy")]
+    fn a_copy_that_panics: Shy, |u| Shy(u.arbitrary().unwrap_or(1))
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "differ")]
+    fn a_pointer_into_freed_memory: Stale, |u| Stale::new(u.arbitrary().unwrap_or(1))
+);
