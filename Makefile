@@ -9,7 +9,8 @@
 #   make test-cpp PYTHON=...     of that, the C and C++ modules of cpp-bridge
 #   make check PYTHON=...        NumPy's operations on the bundled types and two C++ examples
 #   make full PYTHON=...         the same on every type that the tests register
-#   make asan, make valgrind-cpp the same modules under AddressSanitizer, and under valgrind
+#   make asan [ASAN=all]         the Python tests under AddressSanitizer and LeakSanitizer: a part, or all
+#   make valgrind-cpp            those of the C and C++ modules that are marked short, under valgrind
 #   make header                  write the C header anew from src/abi
 #   make lint, make bench, make fuzz, make valgrind, make clean
 
@@ -18,6 +19,8 @@ FUZZ_SECONDS ?= 30
 CARGO ?= cargo
 # Worker processes of pytest; empty runs the tests in one process.
 PYTEST_WORKERS ?= 2
+# What `make asan` runs: part or all.
+ASAN ?= part
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -199,9 +202,22 @@ $(STAMPS)/cpp-asan: $(STAMPS)/cpp
 	$(call CMAKE_BUILD,$(VENV)/cpp-asan,-DDENIZEN_SANITIZE=ON -DCMAKE_BUILD_TYPE=Debug)
 	touch $@
 
-asan: $(STAMPS)/cpp-asan
-	@echo "== the C and C++ modules under AddressSanitizer and LeakSanitizer"
-	.ci/asan $(BIN)/python $(VENV)/cpp-asan/modules
+# The package of the wheel with an instrumented runtime; the test clients as they are.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+$(STAMPS)/asan: $(STAMPS)/wheel $(STAMPS)/clients $(STAMPS)/cpp-asan
+	@echo "== building the runtime with AddressSanitizer"
+	RUSTFLAGS="-Zsanitizer=address --cfg plain_memory" CARGO_TARGET_DIR=target/sanitized \
+		$(CARGO) +nightly build --profile sanitized --locked --lib --target $(HOST)
+	rm -rf $(VENV)/asan
+	mkdir $(VENV)/asan
+	cp -r $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("platlib"))')/denizen $(VENV)/asan
+	cp target/sanitized/$(HOST)/sanitized/libdenizen.so $(VENV)/asan/denizen/_runtime$$($(BIN)/python -c \
+		'import sysconfig; print(sysconfig.get_config_var("EXT_SUFFIX"))')
+	touch $@
+
+asan: $(STAMPS)/asan
+	@echo "== the Python tests under AddressSanitizer and LeakSanitizer ($(ASAN))"
+	.ci/asan $(BIN)/python $(VENV)/asan $(VENV)/cpp-asan/modules $(ASAN)
 
 valgrind-cpp: $(STAMPS)/cpp
 	@echo "== the C and C++ modules under valgrind"
