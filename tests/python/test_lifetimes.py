@@ -14,6 +14,9 @@ import denizen
 from denizen import Integer, Rational
 
 BIG = 2**100
+# Each runs under valgrind as well.
+pytestmark = pytest.mark.short
+
 TYPES = {
     "Integer": (Integer, [BIG, 0, -3, BIG + 1, 7, -(BIG**2), 1, 2]),
     "Rational": (Rational, ["1/3", 0, f"{BIG}/7", "-5/2", 4, "22/7", f"-1/{BIG}", 9]),
