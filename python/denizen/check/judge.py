@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import pickle
 import re
 import sys
 import warnings
@@ -239,6 +240,9 @@ def _judge_alone(found: Any, element: Element, why: str) -> Finding:
 def _judge_error(
     error: BaseException, operation: Operation, element: Element, folder: Path
 ) -> Finding:
+    # `np.load` wraps what unpickling raised.
+    if isinstance(error, pickle.UnpicklingError) and isinstance(error.__cause__, Exception):
+        error = error.__cause__
     words = _in_words(error)
     same, other = _oracle_error(error, operation, element, folder)
     if isinstance(error, _REFUSALS):
