@@ -7,11 +7,11 @@
 //! the blocks in their bins (bounded by `size_class::cached_blocks`) and at most one block a thread
 //! that was on its way. Such blocks are misses for ever; nothing else depends on them.
 
-use super::os;
 #[cfg(plain_memory)]
 use super::plain;
 #[cfg(not(plain_memory))]
-use super::{large, metadata, small};
+use super::{large, small};
+use super::{metadata, os};
 use crate::sync::{AtomicU32, Ordering, thread};
 
 /// What runs around every fork, once it is registered.
@@ -98,10 +98,14 @@ extern "C" fn resume() {
 #[cfg(plain_memory)]
 extern "C" fn prepare() {
     plain::BLOCKS.acquire();
+    metadata::CHUNKS.acquire();
 }
 
 #[cfg(plain_memory)]
 extern "C" fn resume() {
-    // SAFETY: `prepare` took the lock in this thread, or in the one it is a copy of.
-    unsafe { plain::BLOCKS.release() };
+    // SAFETY: as above.
+    unsafe {
+        metadata::CHUNKS.release();
+        plain::BLOCKS.release();
+    }
 }

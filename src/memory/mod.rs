@@ -38,7 +38,7 @@ mod large;
 pub(crate) mod lock;
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod mapped;
-#[cfg(not(any(loom, miri, plain_memory)))]
+#[cfg(not(any(loom, miri)))]
 mod metadata;
 #[cfg(not(any(loom, miri)))]
 #[cfg_attr(plain_memory, expect(dead_code, unused_imports, reason = "`plain` maps nothing"))]
