@@ -10,6 +10,7 @@
 //! c_api       capsule and function table
 //! dtype       arming, descriptor, casts, ufunc loops, sort, pickle
 //! numpy_abi   the NumPy C API as it is used here
+//! audit       what happened to objects while somebody looked
 //! handler     NEP 49 functions, handler mode
 //! segment     layout, header, init bitmap, lifecycle, relocation
 //! owner_map   address -> block or lender; a miss means foreign
@@ -33,6 +34,9 @@ pub use client::{
 #[cfg(feature = "pyo3")]
 pub use client::{adopt, from_iter, read, take, write};
 
+#[cfg(all(feature = "core", not(loom)))]
+#[doc(hidden)]
+pub mod audit;
 #[cfg(feature = "runtime")]
 mod c_api;
 #[cfg(feature = "runtime")]

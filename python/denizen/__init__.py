@@ -13,14 +13,15 @@ Other types come from extension modules, in Rust or C++, that register them with
 Look inside: `types`, `owner`, `inspect`, `stats`, `handler_name`. Arrays of any dtype on denizen's
 memory handler: `handler`. Check for leaks: `audit`. Plain ints and fractions out of arrays:
 `to_python`.
-Exact linear algebra: `denizen.linalg`. Command line: `denizen demo`, `denizen info`.
+Exact linear algebra: `denizen.linalg`. Command line: `denizen demo`,
+`denizen check`, `denizen audit`, `denizen info`.
 """
 
 from importlib.metadata import version as _version
 from pathlib import Path as _Path
 
 from . import _guards, linalg
-from ._audit import LeakError, audit
+from ._audit import Audit, LeakError, audit
 from ._inspect import Inspection, inspect
 from ._plain import to_python
 from ._runtime import (
@@ -38,6 +39,7 @@ from ._runtime import (
 )
 
 __all__ = [
+    "Audit",
     "BorrowError",
     "Inspection",
     "Integer",

@@ -1,4 +1,4 @@
-"""The command line: `denizen demo`, `check` and `info` (also `python -m denizen ...`)."""
+"""The command line: `denizen demo`, `check`, `audit` and `info` (also `python -m denizen ...`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 import denizen
 
+from ._audit import command as audit_command
 from .check import command as check_command
 from .demo import run_demo, run_fit
 from .demo.tables import DataError
@@ -68,6 +69,14 @@ def _parser() -> argparse.ArgumentParser:
         "a result is wrong, objects leak or a process crashes, 2 when the type cannot be checked.",
     )
     check_command.add_arguments(check)
+
+    audit = commands.add_parser(
+        "audit",
+        help="run a program and report what happened to its objects",
+        description=audit_command.DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    audit_command.add_arguments(audit)
 
     info = commands.add_parser("info", help="print versions, types and what works here")
     info.set_defaults(run=_info)

@@ -19,6 +19,9 @@ __all__ = [
     "__version__",
     "_abi_layout",
     "_arming_works",
+    "_audit_begin",
+    "_audit_books",
+    "_audit_end",
     "_dtype_of",
     "_mem_handler",
     "_numpy_layout",
@@ -82,6 +85,11 @@ _mem_handler: object
 # Whether new arrays get managed segments, as probed at import; and the switch, for tests.
 def _arming_works() -> bool: ...
 def _set_arming(enabled: bool) -> None: ...
+
+# The recorder of an audit, which runs from `begin` to `end`, and its books.
+def _audit_begin(trace: bool, libraries: list[str]) -> int: ...
+def _audit_books(number: int) -> dict[str, Any]: ...
+def _audit_end(number: int) -> None: ...
 
 # For pickle: the dtype of a type's full name, a scalar from the bytes of its codec.
 def _dtype_of(name: str) -> np.dtype[Any]: ...

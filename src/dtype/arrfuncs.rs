@@ -28,7 +28,7 @@ use super::{
     access::{self, Run},
     errors,
     register::{LoopData, OperandType},
-    sort, ufuncs, within,
+    sort, ufuncs, watched, within,
 };
 use crate::{
     abi::Report,
@@ -246,6 +246,7 @@ unsafe extern "C" fn copyswapn(
     let count = count.max(0) as usize;
     let to = Run::write(destination.cast(), destination_stride, count);
     let from = Run::read(source.cast(), source_stride, count);
+    let _at_work = watched::at_work("copyswap");
     // SAFETY: NumPy's convention: two runs of cells of the dtype.
     if let Err(failure) = unsafe { within::copy_cells(dtype.element(), to, from) } {
         errors::raise(&failure);

@@ -7,11 +7,11 @@
 use super::{
     DType,
     access::{self, Run},
-    errors, loan, scalar, within,
+    errors, loan, scalar, watched, within,
 };
 use crate::{
     abi::{self, Report},
-    erased::{Cells, CellsMut, ElementType, Failure, SpareCell, Tally, rules},
+    erased::{Cells, CellsMut, ElementType, Failure, Place, SpareCell, Tally, rules},
     numpy_abi::PyArray_Descr,
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
@@ -36,6 +36,7 @@ pub(super) unsafe extern "C" fn setitem(
     if is_raised() {
         return -1;
     }
+    let _at_work = watched::at_work("setitem");
     // SAFETY: a descriptor of ours, an object, and a cell under rule 1; GIL held.
     let outcome = unsafe { set(DType::of_descr(descr), object, data.cast()) };
     match outcome {
@@ -55,6 +56,7 @@ pub(super) unsafe extern "C" fn getitem(
     if is_raised() {
         return ptr::null_mut();
     }
+    let _at_work = watched::at_work("getitem");
     // SAFETY: a descriptor of ours and a cell under rule 1; GIL held.
     match unsafe { get(DType::of_descr(descr), data.cast()) } {
         Ok(object) => object,
@@ -366,7 +368,8 @@ impl Drop for Object<'_> {
             return;
         }
         // The object was made and is destroyed outside any array.
-        element.counters().add(Tally { constructed: 1, destroyed: 1, ..Tally::default() });
+        let tally = Tally { constructed: 1, destroyed: 1, ..Tally::default() };
+        element.book(tally, Place::Passing);
         // SAFETY: a cell under rule 1, ours alone.
         if let Err(failure) = unsafe { rules::clear(element, self.spare.cells()) } {
             errors::write_unraisable(&failure);

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     abi,
-    erased::{ElementType, Failure, SpareCell, Tally, rules},
+    erased::{ElementType, Failure, Place, SpareCell, Tally, rules},
     owner_map,
     segment::{self, LoanHooks},
 };
@@ -457,7 +457,7 @@ impl Evicted {
     /// The destructor failed.
     fn destroy(&mut self) -> Result<(), Failure> {
         let destroyed = self.element.vacancy().count_live(self.spare.cells().as_cells()) as u64;
-        self.element.counters().add(Tally { destroyed, ..Tally::default() });
+        self.element.book(Tally { destroyed, ..Tally::default() }, Place::Passing);
         // SAFETY: a cell under rule 1, ours alone.
         unsafe { rules::clear(self.element, self.spare.cells()) }
     }

@@ -11,6 +11,7 @@
 //! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`], [`scalar_index`]: the
 //!   scalar class that the runtime makes, its operators and its subscript;
 //! * [`loan`], [`loan_math`]: scalars of types that only move, which show cells in place;
+//! * [`watched`]: loops that say what they are while an audit runs;
 //! * [`guards`], [`methods`]: against what NumPy does wrong; [`linalg_guard`]: against silent
 //!   rounding.
 
@@ -37,6 +38,7 @@ mod sort;
 pub mod traverse;
 pub mod ufuncs;
 mod void_casts;
+mod watched;
 pub mod within;
 
 pub use class::DType;

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     abi::{self, Report, Sink, Status},
-    erased::{Cells, CellsMut, ElementType, Failure, Tally, rules},
+    erased::{Cells, CellsMut, ElementType, Failure, Place, Tally, rules},
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*, types::PyType};
 use std::{
@@ -212,7 +212,8 @@ unsafe fn finish_new(
         let outcome = fill(Scalar::cell(object, element))
             .and_then(|()| rules::materialise(element, own_cell(object, element)));
         let live = element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
-        element.counters().add(Tally { constructed: live, foreign: live, ..Tally::default() });
+        let tally = Tally { constructed: live, foreign: live, ..Tally::default() };
+        element.book(tally, Place::Scalar(Scalar::cell(object, element)));
         if let Err(failure) = outcome {
             ffi::Py_DECREF(object);
             return Err(failure);
@@ -313,7 +314,8 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
                     errors::write_unraisable(&failure);
                 }
             });
-            element.counters().add(Tally { destroyed: live, ..Tally::default() });
+            let place = Place::Scalar(Scalar::cell(object, element));
+            element.book(Tally { destroyed: live, ..Tally::default() }, place);
         }
         if let Some(free) = (*class).tp_free {
             free(object.cast());

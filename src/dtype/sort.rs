@@ -8,7 +8,7 @@
 //! Cells in NumPy arrays are trivially relocatable, so a permutation moves their bytes. It is found
 //! first, on indices: a comparison that fails, or contradicts itself, leaves every cell in place.
 
-use super::{DType, access, access::Run, class, errors, within};
+use super::{DType, access, access::Run, class, errors, watched, within};
 use crate::{
     abi::{self, Report},
     erased::{Cells, ElementType, Failure},
@@ -133,7 +133,8 @@ unsafe extern "C" fn get_loop<const INDICES: bool>(
             errors::raise(&within::missing(element, &format!("sort of kind {kind:#x}")));
             return -1;
         }
-        *out_loop = Some(if INDICES { argsort_loop } else { sort_loop });
+        *out_loop =
+            Some(if INDICES { watched::pick::<Argsort>() } else { watched::pick::<Sort>() });
         *out_auxdata = ptr::null_mut();
         let gil = if element.destroy_needs_gil() { NPY_METH_REQUIRES_PYAPI } else { 0 };
         *flags = class::loop_flags(element) | gil;
@@ -152,6 +153,9 @@ unsafe fn kind(context: *const PyArrayMethod_Context) -> c_int {
         if parameters.is_null() { NPY_SORT_DEFAULT } else { (*parameters).flags }
     }
 }
+
+watched::watched_loop!(Sort: sort_loop, "sort");
+watched::watched_loop!(Argsort: argsort_loop, "argsort");
 
 unsafe extern "C" fn sort_loop(
     context: *mut PyArrayMethod_Context,

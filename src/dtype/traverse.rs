@@ -7,9 +7,10 @@
 use super::{
     DType,
     access::{self, BLOCK, Run},
-    class, errors, loan,
+    class, errors, loan, watched,
 };
 use crate::{
+    audit::Operation,
     erased::{CellsMut, ElementType, Failure, rules},
     handler::note,
     numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
@@ -29,7 +30,7 @@ pub(super) unsafe extern "C" fn get_clear_loop(
 ) -> c_int {
     // SAFETY: NumPy passes a descriptor of ours and valid places for the results.
     unsafe {
-        *out_loop = Some(clear);
+        *out_loop = Some(watched::pick_traverse::<Clear>());
         *out_auxdata = std::ptr::null_mut();
         *flags = traverse_flags(DType::of_descr(descr).element());
     }
@@ -66,6 +67,13 @@ fn traverse_flags(element: &ElementType) -> c_int {
     use crate::numpy_abi::flags::NPY_METH_REQUIRES_PYAPI;
     let gil = if element.destroy_needs_gil() { NPY_METH_REQUIRES_PYAPI } else { 0 };
     class::loop_flags(element) | gil
+}
+
+struct Clear;
+
+impl watched::WatchedTraverse for Clear {
+    const LOOP: TraverseLoop = clear;
+    const OPERATION: Operation = Operation::new("clear");
 }
 
 unsafe extern "C" fn clear(

@@ -5,10 +5,11 @@ use super::{
     access::{self, BLOCK, Operand, Run},
     class,
     register::{LoopData, OperandType},
-    within,
+    watched, within,
 };
 use crate::{
     abi::Report,
+    audit::Operation,
     erased::{CellsMut, Failure},
     numpy_abi::{
         NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArrayMethod_Context, PyArrayMethod_Spec,
@@ -188,10 +189,41 @@ pub(super) unsafe fn run(
 /// Which of the three surrounds a loop.
 fn strided(data: &LoopData) -> StridedLoop {
     match (data.core.is_some(), data.operands.len() <= FEW) {
-        (false, true) => elementwise::<FEW>,
-        (false, false) => elementwise::<MOST>,
-        (true, _) => generalised,
+        (false, true) => watched::pick::<Elementwise<FEW>>(),
+        (false, false) => watched::pick::<Elementwise<MOST>>(),
+        (true, _) => watched::pick::<Generalised>(),
     }
+}
+
+struct Elementwise<const N: usize>;
+struct Generalised;
+
+impl<const N: usize> watched::Watched for Elementwise<N> {
+    const LOOP: StridedLoop = elementwise::<N>;
+
+    unsafe fn operation(auxdata: *const NpyAuxData) -> Operation {
+        // SAFETY: the caller's promise.
+        unsafe { operation(auxdata) }
+    }
+}
+
+impl watched::Watched for Generalised {
+    const LOOP: StridedLoop = generalised;
+
+    unsafe fn operation(auxdata: *const NpyAuxData) -> Operation {
+        // SAFETY: the caller's promise.
+        unsafe { operation(auxdata) }
+    }
+}
+
+/// The operation that a ufunc's loop is.
+///
+/// # Safety
+/// The auxiliary data is that of a loop of ours.
+unsafe fn operation(auxdata: *const NpyAuxData) -> Operation {
+    // SAFETY: the caller's promise; the data lives for ever.
+    let data: &'static LoopData = unsafe { &*auxdata.cast() };
+    Operation::new(data.name.to_str().unwrap_or_default())
 }
 
 /// An element-by-element loop, in blocks, with at most `N` operands.

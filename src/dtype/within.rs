@@ -3,11 +3,11 @@
 use super::{
     DType,
     access::{self, BLOCK, Run},
-    class, errors, loan,
+    class, errors, loan, watched,
 };
 use crate::{
     abi,
-    erased::{Cells, CellsMut, ElementType, Failure, Tally, rules},
+    erased::{Cells, CellsMut, ElementType, Failure, Place, Tally, rules},
     numpy_abi::{
         NpyAuxData, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethod_Context, PyArrayMethod_Spec,
         PyArrayMethodObject, callbacks::StridedLoop, flags::*, slots,
@@ -88,12 +88,19 @@ unsafe extern "C" fn get_loop(
 ) -> c_int {
     // SAFETY: NumPy passes a context with our descriptors and valid places for the results.
     unsafe {
-        *out_loop = Some(if move_references != 0 { move_loop } else { copy_loop });
+        *out_loop = Some(if move_references != 0 {
+            watched::pick::<Move>()
+        } else {
+            watched::pick::<Copy>()
+        });
         *out_auxdata = ptr::null_mut();
         *flags = class::cast_flags();
     }
     0
 }
+
+watched::watched_loop!(Copy: copy_loop, "copy");
+watched::watched_loop!(Move: move_loop, "move");
 
 unsafe extern "C" fn copy_loop(
     context: *mut PyArrayMethod_Context,
@@ -275,12 +282,13 @@ pub(super) unsafe fn move_block(
         };
         let target_tally = target_ledger.settle(target.as_cells());
         let source_tally = source_ledger.settle(source.as_cells());
-        element.counters().add(Tally {
+        let tally = Tally {
             destroyed,
             relocated: moved,
             reconciled: target_tally.reconciled + source_tally.reconciled,
             ..Tally::default()
-        });
+        };
+        element.book(tally, Place::Moved { to: target.as_cells(), from: source.as_cells() });
         outcome
     }
 }

@@ -1,6 +1,6 @@
 //! An element type: a client's vtable, checked once, behind methods that return `Result`s.
 
-use super::{Cells, CellsMut, Counters, Failure, Vacancy};
+use super::{Cells, CellsMut, Counters, Failure, Vacancy, observer};
 use crate::abi::{self, ElementVTable, Report};
 use std::{
     alloc::Layout,
@@ -260,7 +260,7 @@ impl ElementType {
                 &mut report,
             )
         };
-        Failure::check(status, &report)
+        self.copied(to.as_cells(), Failure::check(status, &report))
     }
 
     /// Copies live objects over live objects, in order.
@@ -294,7 +294,17 @@ impl ElementType {
                 &mut report,
             )
         };
-        Failure::check(status, &report)
+        self.copied(to.as_cells(), Failure::check(status, &report))
+    }
+
+    /// Tells who watches of the copies that were made, and passes the outcome on.
+    #[inline(always)]
+    fn copied(&self, to: Cells<'_>, outcome: Result<(), Failure>) -> Result<(), Failure> {
+        if observer::is_watching() {
+            let done = outcome.as_ref().map_or_else(|failure| failure.done, |()| to.len());
+            self.tell_copied(to.part(0, done.min(to.len())));
+        }
+        outcome
     }
 
     /// Assignment for types without one: copy to a spare cell, destroy the old value, move the

@@ -1,5 +1,6 @@
 //! The extension module `denizen._runtime`.
 
+mod audit;
 mod handler;
 mod handler_mode;
 mod inspect;
@@ -36,9 +37,10 @@ mod _runtime {
     use super::*;
     #[pymodule_export]
     use super::{
-        BorrowError, VacantError, abi_layout, dtype_of, handler::arming_works,
-        handler::handler_name, handler::set_arming, handler_mode::HandlerBlock,
-        inspect::inspect_raw, inspect::owner, numpy_layout, scalar_from_bytes, stats, types,
+        BorrowError, VacantError, abi_layout, audit::begin, audit::books, audit::end, dtype_of,
+        handler::arming_works, handler::handler_name, handler::set_arming,
+        handler_mode::HandlerBlock, inspect::inspect_raw, inspect::owner, numpy_layout,
+        scalar_from_bytes, stats, types,
     };
 
     #[pymodule_init]

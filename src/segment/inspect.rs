@@ -81,6 +81,25 @@ impl Segment {
         }
     }
 
+    /// How many live objects there are, for somebody who does not hold the lock. Where loops run
+    /// without the GIL that is what the bits say.
+    ///
+    /// # Safety
+    /// Nobody frees or resizes the segment meanwhile. The GIL is held, or the type is thread-safe.
+    pub unsafe fn count_live(self) -> u64 {
+        let Some(element) = self.element().filter(|_| !self.untouched()) else { return 0 };
+        if element.is_thread_safe() {
+            return self.bitmap_for(element).count(0, self.cell_count()) as u64;
+        }
+        let mut live = 0;
+        for start in (0..self.cell_count()).step_by(CELLS_PER_MASK) {
+            let count = CELLS_PER_MASK.min(self.cell_count() - start);
+            // SAFETY: the caller's promise; whoever writes the cells holds the GIL.
+            live += u64::from(unsafe { self.live_mask(element, start, count) }.count_ones());
+        }
+        live
+    }
+
     /// Checks header, layout, and the canary behind small segments; returns how many bits differ
     /// from the cells (always 0 where the bits are the truth).
     ///

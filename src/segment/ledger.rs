@@ -5,7 +5,7 @@
 
 use super::{InitBitmap, Segment};
 use crate::{
-    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Tally},
+    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Place, Tally},
     owner_map,
 };
 use std::mem::MaybeUninit;
@@ -221,7 +221,7 @@ impl<'e> Ledger<'e> {
     pub fn close(self, cells: Cells<'_>) -> Tally {
         let tally = self.difference(cells);
         if tally != Tally::default() {
-            self.element.counters().add(tally);
+            self.element.book(tally, Place::Cells(cells));
         }
         tally
     }

@@ -6,7 +6,7 @@ use super::{
     layout::SegmentLayout,
 };
 use crate::{
-    erased::{ElementType, Failure, Tally},
+    erased::{ElementType, Failure, Place, Tally, observer},
     memory::AllocError,
 };
 
@@ -63,6 +63,11 @@ impl Segment {
         let segment = Segment(header);
         segment.header().seal();
         segment.set_canary();
+        if observer::is_watching()
+            && let Some(observer) = observer::get()
+        {
+            (observer.segment_made)(segment.cells());
+        }
         Ok(segment)
     }
 
@@ -113,6 +118,11 @@ impl Segment {
     /// # Safety
     /// Nobody uses the segment any more.
     pub(super) unsafe fn release(self) {
+        if observer::is_watching()
+            && let Some(observer) = observer::get()
+        {
+            (observer.segment_gone)(self.cells());
+        }
         let mut header = self.0;
         let source = self.source();
         let side = self.header().replace_side_bitmap(None);
@@ -178,7 +188,9 @@ impl Segment {
         if vacate {
             bitmap.fill(range.start, range.len(), false);
         }
-        element.counters().add(tally);
+        // SAFETY: the same contract.
+        let cells = unsafe { self.run(element, range) };
+        element.book(tally, Place::Cells(cells));
         outcome
     }
 }

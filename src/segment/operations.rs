@@ -7,7 +7,7 @@
 use super::{Ledger, RUN, Segment};
 use crate::{
     abi,
-    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Failure, Tally, rules},
+    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Failure, Place, Tally, rules},
 };
 use std::ops::Range;
 
@@ -133,7 +133,9 @@ impl Segment {
             if wrong != 0 {
                 bitmap.put(start, count, live);
                 let reconciled = wrong.count_ones().into();
-                element.counters().add(Tally { reconciled, ..Tally::default() });
+                // SAFETY: the same contract.
+                let cells = unsafe { self.run(element, start..start + count) };
+                element.book(Tally { reconciled, ..Tally::default() }, Place::Cells(cells));
             }
             for (first, length, (live, _)) in rules::stretches(live, 0, count) {
                 let first = start + first;
@@ -166,7 +168,10 @@ impl Segment {
         if done > 0 {
             self.note_built();
             self.bitmap_for(element).fill(range.start, done, true);
-            element.counters().add(Tally { constructed: done as u64, ..Tally::default() });
+            // SAFETY: the same contract.
+            let cells = unsafe { self.run(element, range.start..range.start + done) };
+            let tally = Tally { constructed: done as u64, ..Tally::default() };
+            element.book(tally, Place::Cells(cells));
         }
         built
     }
@@ -252,7 +257,9 @@ impl Segment {
         }
         self.note_built();
         bitmap.fill(index, 1, true);
-        element.counters().add(Tally { constructed: 1, ..Tally::default() });
+        // SAFETY: the same contract.
+        let cells = unsafe { self.run(element, index..index + 1) };
+        element.book(Tally { constructed: 1, ..Tally::default() }, Place::Cells(cells));
         Ok(())
     }
 
@@ -308,7 +315,9 @@ impl Segment {
                 break;
             }
         }
-        element.counters().add(tally);
+        // SAFETY: the same contract.
+        let cells = unsafe { to.run(element, offset..offset + range.len()) };
+        element.book(tally, Place::Cells(cells));
         outcome
     }
 
@@ -405,7 +414,14 @@ impl Segment {
                 to.run_mut(element, offset + moved..offset + count).zero(element.size());
             }
         }
-        element.counters().add(Tally { relocated: moved as u64, ..Tally::default() });
+        // SAFETY: the same contract.
+        let place = unsafe {
+            Place::Moved {
+                to: to.run(element, offset..offset + moved),
+                from: self.run(element, range.start..range.start + moved),
+            }
+        };
+        element.book(Tally { relocated: moved as u64, ..Tally::default() }, place);
         result
     }
 

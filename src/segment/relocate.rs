@@ -5,7 +5,7 @@ use super::{
     header::{BOUND, HINTED, SideBitmap},
 };
 use crate::{
-    erased::{ElementType, Failure},
+    erased::{ElementType, Failure, observer},
     lock::{LockError, Request, try_acquire_all},
     memory::{AllocError, BlockInfo},
 };
@@ -76,8 +76,15 @@ impl Segment {
             self.end_loans(new_bytes).map_err(ResizeError::Element)?;
         }
         let (old_start, kept) = (self.cells().as_ptr().addr(), self.byte_len().min(new_bytes));
+        let observer = if observer::is_watching() { observer::get() } else { None };
+        let left = observer.map(|observer| (observer.segment_leaves)(self.cells()));
         // SAFETY: the same contract.
-        let resized = unsafe { self.resize_cells(element, flags, new_bytes) }?;
+        let resized = unsafe { self.resize_cells(element, flags, new_bytes) };
+        if let (Some(observer), Some(left)) = (observer, left) {
+            let segment = resized.as_ref().map_or(self, |resized| resized.segment);
+            (observer.segment_arrives)(left, segment.cells());
+        }
+        let resized = resized?;
         resized.segment.loans_moved(old_start, kept);
         Ok(resized)
     }

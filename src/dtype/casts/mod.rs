@@ -45,7 +45,7 @@ use given::Given;
 use pyo3::{ffi, prelude::*};
 use std::{
     collections::HashMap,
-    ffi::{CString, c_int, c_void},
+    ffi::{CStr, CString, c_int, c_void},
     ptr,
     sync::{LazyLock, RwLock},
 };
@@ -105,6 +105,21 @@ pub(super) struct CastEntry {
 unsafe impl Send for CastEntry {}
 // SAFETY: as above.
 unsafe impl Sync for CastEntry {}
+
+impl CastEntry {
+    /// Name of the type at an end; of a built-in type the name of its DType class.
+    fn end_name(&'static self, index: usize) -> &'static str {
+        match (self.elements[index], self.ends[index]) {
+            (Some(element), _) => element.name(),
+            // SAFETY: classes of built-in types are immortal, and their names with them.
+            (None, End::Numpy(class)) => unsafe {
+                let name = (*class.cast::<ffi::PyTypeObject>()).tp_name;
+                CStr::from_ptr(name).to_str().unwrap_or_default()
+            },
+            (None, _) => "",
+        }
+    }
+}
 
 /// All casts, by the DType classes at their ends.
 static CASTS: LazyLock<RwLock<HashMap<[usize; 2], &'static CastEntry>>> =

@@ -3,11 +3,12 @@
 use super::{CastEntry, Client, Route, find, text, text_form::TextForm};
 use crate::{
     abi::{self, Report},
+    audit::Operation,
     dtype::{
         access::{self, BLOCK, Run},
         class, errors,
         numbers::{self, CHUNK, Chunk, Values},
-        within,
+        watched, within,
     },
     erased::{ElementType, Failure, rules},
     numpy_abi::{
@@ -287,11 +288,27 @@ pub(super) unsafe extern "C" fn get_loop(
             return -1;
         };
         let moves = move_references != 0 && entry.elements[0].is_some();
-        *out_loop = Some(if moves { cast_loop::<true> } else { cast_loop::<false> });
+        *out_loop = Some(if moves {
+            watched::pick::<CastLoop<true>>()
+        } else {
+            watched::pick::<CastLoop<false>>()
+        });
         *out_auxdata = ptr::from_ref(entry).cast_mut().cast();
         *flags = class::cast_flags();
     }
     0
+}
+
+struct CastLoop<const MOVES: bool>;
+
+impl<const MOVES: bool> watched::Watched for CastLoop<MOVES> {
+    const LOOP: StridedLoop = cast_loop::<MOVES>;
+
+    unsafe fn operation(auxdata: *const NpyAuxData) -> Operation {
+        // SAFETY: `get_loop` hands out an entry, which lives for ever.
+        let entry: &'static CastEntry = unsafe { &*auxdata.cast() };
+        Operation::cast(entry.end_name(0), entry.end_name(1))
+    }
 }
 
 unsafe extern "C" fn cast_loop<const MOVES: bool>(

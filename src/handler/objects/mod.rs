@@ -33,7 +33,7 @@ pub use lent::LENT_LIMIT;
 use super::functions::unraisable;
 use crate::{
     abi,
-    erased::{ElementType, Failure, Tally},
+    erased::{self, ElementType, Failure, Tally},
     lock::{Request, acquire_all},
     segment::Segment,
 };
@@ -336,7 +336,7 @@ unsafe fn materialise(objects: Segment, index: usize) -> Result<(), Failure> {
 fn note_foreign(claimed: &Claimed, pointer: *const u8, element: &ElementType) {
     // SAFETY: any address may be asked for; the caller of ours answers for the segment.
     if !claimed.kept && unsafe { Segment::find(pointer) }.is_none() {
-        element.counters().add(Tally { foreign: 1, ..Tally::default() });
+        element.book(Tally { foreign: 1, ..Tally::default() }, erased::Place::Passing);
     }
 }
 

@@ -1,0 +1,181 @@
+"""A whole program, run as Python would run it, up to its end and no further."""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import gc
+import importlib.util
+import io
+import os
+import pkgutil
+import sys
+import sysconfig
+import threading
+import traceback
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from types import CodeType, ModuleType, TracebackType
+
+__all__ = ["ProgramError", "clear_up", "run", "wait_for_end"]
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class ProgramError(Exception):
+    """There is no such program."""
+
+
+def run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
+    """Runs a script, a directory or archive with a `__main__`, or (with `is_module`) a module, as
+    `python NAME ARGUMENTS` would: `sys.argv`, `sys.path[0]` and `__main__` are the program's.
+
+    Returns the status that Python would exit with; the traceback of an exception is printed.
+
+    Raises:
+        ProgramError: there is no such program, or it cannot be read.
+    """
+    main = ModuleType("__main__")
+    main.__dict__["__builtins__"] = builtins
+    main.__dict__["__annotations__"] = {}
+    sys.argv = ["-m" if is_module else name, *arguments]
+    is_file = not is_module and pkgutil.get_importer(name) is None
+    if not is_module and not is_file:
+        _put_first(name)
+    elif not sys.flags.safe_path:
+        _put_first(os.path.dirname(os.path.realpath(name)) if is_file else os.getcwd())
+    # A program that does not compile ends as one that fails.
+    try:
+        code = _script(main, name) if is_file else _module(main, name if is_module else "__main__")
+        if is_module:
+            sys.argv[0] = str(main.__file__)
+    except ProgramError:
+        raise
+    except BaseException as error:
+        return _status(error)
+    sys.modules["__main__"] = main
+    try:
+        exec(code, main.__dict__)
+    except BaseException as error:
+        return _status(error)
+    return 0
+
+
+def _put_first(folder: str) -> None:
+    """Makes a folder the first of `sys.path`, in place of the one that started this command."""
+    sys.path[: 0 if sys.flags.safe_path else 1] = [folder]
+
+
+def _script(main: ModuleType, path: str) -> CodeType:
+    """The code of a file."""
+    try:
+        with io.open_code(os.path.abspath(path)) as file:
+            source = file.read()
+    except OSError as error:
+        raise ProgramError(f"cannot read {path!r}: {error.strerror}") from None
+    main.__file__ = path
+    main.__dict__["__cached__"] = None
+    main.__loader__ = SourceFileLoader("__main__", path)
+    return compile(source, path, "exec", dont_inherit=True)
+
+
+def _module(main: ModuleType, name: str) -> CodeType:
+    """The code of a module, or of a package's `__main__`."""
+    spec = _find(name)
+    if spec.submodule_search_locations is not None and name != "__main__":
+        spec = _find(f"{name}.__main__")
+    loader = spec.loader
+    code = loader.get_code(spec.name) if hasattr(loader, "get_code") and loader else None
+    if code is None:
+        raise ProgramError(f"there is no code to run in the module {name}")
+    main.__spec__ = spec
+    main.__loader__ = loader
+    main.__package__ = spec.parent
+    main.__file__ = spec.origin
+    main.__dict__["__cached__"] = spec.cached
+    if not isinstance(code, CodeType):
+        raise ProgramError(f"the module {name} is not Python")
+    return code
+
+
+def _find(name: str) -> ModuleSpec:
+    # Python's own `-m` and ours both find `__main__` in `sys.modules` already.
+    mine = sys.modules.pop("__main__", None) if name == "__main__" else None
+    try:
+        spec = importlib.util.find_spec(name)
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
+        raise ProgramError(f"cannot find the module {name}: {error}") from None
+    finally:
+        if mine is not None:
+            sys.modules["__main__"] = mine
+    if spec is None:
+        raise ProgramError(f"there is no module {name}")
+    return spec
+
+
+def _status(error: BaseException) -> int:
+    """What Python does with an exception that nobody caught; the exit status."""
+    if isinstance(error, SystemExit):
+        if error.code is None:
+            return 0
+        if isinstance(error.code, int):
+            return error.code & 0xFF
+        print(error.code, file=sys.stderr)
+        return 1
+    trace = error.__traceback__
+    while trace is not None and _is_ours(trace):
+        trace = trace.tb_next
+    error.__traceback__ = trace
+    try:
+        sys.excepthook(type(error), error, trace)
+    except BaseException:
+        traceback.print_exc()
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    return trace.tb_frame.f_code.co_filename.startswith(_HERE)
+
+
+def wait_for_end() -> None:
+    """What Python waits for and runs after a program's last line: its threads, but for daemons, and
+    what it registered with `atexit`."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    atexit._run_exitfuncs()
+
+
+def clear_up(before: Sequence[str]) -> None:
+    """Lets go of what the program's modules hold, as Python does at its end: `__main__` and what was
+    imported since the names `before`, but for modules of installed packages.
+
+    While daemon threads run, modules are dropped and not emptied: the threads may be using them.
+    """
+    installed = tuple(
+        path + os.sep
+        for key in ("stdlib", "platstdlib", "purelib", "platlib")
+        if (path := sysconfig.get_path(key))
+    )
+    known = set(before)
+    idle = all(
+        thread is threading.current_thread() or not thread.daemon
+        for thread in threading.enumerate()
+    )
+    for name, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        own = name == "__main__" or (
+            name not in known and isinstance(file, str) and not file.startswith(installed)
+        )
+        if not own:
+            continue
+        # A C extension's functions do not expect to lose their module.
+        if idle and isinstance(getattr(module, "__loader__", None), SourceFileLoader):
+            module.__dict__.clear()
+        if name != "__main__":
+            del sys.modules[name]
+    sys.modules["__main__"] = ModuleType("__main__")
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            delattr(sys, name)
+    gc.collect()

@@ -1,0 +1,216 @@
+"""The report of an audit: the recorder's books with every place in the program spelled out."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import platform
+from collections.abc import Iterable
+from importlib.metadata import version
+from types import CodeType
+from typing import Any, NotRequired, TypedDict
+
+import numpy as np
+
+__all__ = [
+    "Corruption",
+    "Foreign",
+    "Leak",
+    "Reconciled",
+    "Report",
+    "Site",
+    "Timeline",
+    "TypeFigures",
+    "libraries",
+    "make_report",
+]
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Site(TypedDict):
+    """A place in the program."""
+
+    file: str
+    line: int
+    function: str
+    text: str
+
+
+class TypeFigures(TypedDict):
+    """What became of the objects of one type; `live_before`, `live` and `peak` are numbers of live
+    objects, `leaked` is how many more of them there are than before."""
+
+    constructed: int
+    copied: int
+    relocated: int
+    destroyed: int
+    foreign: int
+    scalars: int
+    reconciled: int
+    live_before: int
+    live: int
+    peak: int
+    leaked: int
+
+
+#: `where` is "managed", "foreign", "scalar" or "unknown"; `stack` has the innermost frame first.
+Leak = TypedDict(
+    "Leak",
+    {
+        "type": str,
+        "count": int,
+        "where": str,
+        "segments": int,
+        "bytes": int,
+        "first_made": float,
+        "site": Site | None,
+        "stack": list[Site],
+    },
+)
+
+#: Objects that an operation built in, or moved to, memory that is NumPy's own.
+Foreign = TypedDict(
+    "Foreign",
+    {
+        "type": str,
+        "operation": str,
+        "site": Site | None,
+        "segments": int,
+        "constructed": int,
+        "relocated": int,
+        "calls": int,
+    },
+)
+
+#: Bits of init bitmaps that an operation found wrong and corrected.
+Reconciled = TypedDict(
+    "Reconciled", {"type": str, "operation": str, "site": Site | None, "bits": int}
+)
+
+
+class Corruption(TypedDict):
+    """Memory of a segment that somebody wrote over."""
+
+    segment: str
+    what: str
+    site: Site | None
+    stack: list[Site]
+
+
+class Timeline(TypedDict):
+    """The highest number of live objects of each type in each span of time; `seconds` has where the
+    spans begin."""
+
+    seconds: list[float]
+    live: dict[str, list[int]]
+
+
+class Report(TypedDict):
+    """All of it."""
+
+    denizen: str
+    python: str
+    numpy: str
+    target: str
+    trace: bool
+    seconds: float
+    types: dict[str, TypeFigures]
+    leaks: list[Leak]
+    foreign: list[Foreign]
+    reconciled: list[Reconciled]
+    corruptions: list[Corruption]
+    timeline: Timeline
+    note: NotRequired[str]
+
+
+def libraries() -> list[str]:
+    """Beginnings of the file names of code in which nobody looks for the place where an object was
+    made: NumPy's, denizen's, the import system's."""
+    package = os.path.dirname(_HERE.rstrip(os.sep))
+    return [os.path.dirname(np.__file__) + os.sep, package + os.sep, "<frozen "]
+
+
+def make_report(books: dict[str, Any], *, target: str, trace: bool) -> Report:
+    """The report that the recorder's books make."""
+    sites = _Sites(books["frames"])
+    types: dict[str, TypeFigures] = {}
+    for name, figures in books["types"].items():
+        leaked = max(figures["live"] - figures["live_before"], 0)
+        types[name] = {**figures, "leaked": leaked}
+    for kind in ("leaks", "foreign", "reconciled", "corruptions"):
+        for row in books[kind]:
+            row["site"] = sites.at(row["site"])
+            if "stack" in row:
+                row["stack"] = sites.stack(row["stack"])
+            if "operation" in row:
+                row["operation"] = _operation(*row["operation"])
+    return {
+        "denizen": version("denizen"),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "target": target,
+        "trace": trace,
+        "seconds": books["seconds"],
+        "types": types,
+        "leaks": sorted(books["leaks"], key=lambda leak: -leak["count"]),
+        "foreign": sorted(books["foreign"], key=lambda row: -row["constructed"] - row["relocated"]),
+        "reconciled": sorted(books["reconciled"], key=lambda row: -row["bits"]),
+        "corruptions": books["corruptions"],
+        "timeline": books["timeline"],
+    }
+
+
+class _Sites:
+    """Places by their numbers, each looked up once."""
+
+    def __init__(self, frames: list[tuple[CodeType, int]]) -> None:
+        self._frames = frames
+        self._known: dict[int, Site] = {}
+
+    def at(self, number: int | None) -> Site | None:
+        if number is None:
+            return None
+        if number not in self._known:
+            code, instruction = self._frames[number]
+            line = _line(code, instruction)
+            self._known[number] = {
+                "file": code.co_filename,
+                "line": line,
+                "function": code.co_qualname,
+                "text": linecache.getline(code.co_filename, line).strip(),
+            }
+        return self._known[number]
+
+    def stack(self, numbers: Iterable[int]) -> list[Site]:
+        """The frames of the program, without those of the audit that runs it."""
+        stack: list[Site] = []
+        for number in numbers:
+            site = self.at(number)
+            if site is None or (stack and site["file"].startswith(_HERE)):
+                break
+            stack.append(site)
+        return stack
+
+
+def _line(code: CodeType, instruction: int) -> int:
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+def _operation(name: str, source: str, target: str) -> str:
+    """What an operation is called in the report."""
+    if name == "cast":
+        return f"cast from {_type_name(source)} to {_type_name(target)}"
+    return name or "client code"
+
+
+def _type_name(name: str) -> str:
+    """The usual name of a type; NumPy's DType classes are called `numpy.dtypes.Int64DType`."""
+    if name.startswith("numpy."):
+        name = name.rpartition(".")[2]
+        if not name.startswith("String"):
+            return name.removesuffix("DType").lower()
+    return name

@@ -1,0 +1,152 @@
+"""The report of an audit as text for a terminal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from .report import Leak, Report, Site, TypeFigures
+
+__all__ = ["leak_lines", "text"]
+
+_COLUMNS = (
+    "constructed",
+    "copied",
+    "relocated",
+    "destroyed",
+    "foreign",
+    "scalars",
+    "reconciled",
+    "peak",
+    "live",
+    "leaked",
+)
+#: Rows of a section that are shown; all of them are in the JSON.
+_MOST_ROWS = 12
+
+
+def text(report: Report) -> str:
+    """The report as lines of text: a type a line; then what outlives the audit and where it was
+    made; then what was built in foreign memory, and what was reconciled."""
+    sections = [
+        [f"denizen audit of {report['target']}: {report['seconds']:.3g} s"],
+        list(_types(report["types"])),
+        list(_leaks(report)),
+        list(_corruptions(report)),
+        list(_foreign(report)),
+        list(_reconciled(report)),
+    ]
+    if "note" in report:
+        sections.append([report["note"]])
+    return "\n\n".join("\n".join(section) for section in sections if section)
+
+
+def _types(types: dict[str, TypeFigures]) -> Iterator[str]:
+    busy = {name: figures for name, figures in types.items() if any(figures.values())}
+    if not busy:
+        yield "no object of any element type was built"
+        return
+    rows = [
+        [name, *(f"{figures[column]:,}" for column in _COLUMNS)] for name, figures in busy.items()
+    ]
+    table = [["type", *_COLUMNS], *rows]
+    widths = [max(len(row[index]) for row in table) for index in range(len(table[0]))]
+    for name, *cells in table:
+        numbers = (f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
+        yield "  ".join([f"{name:<{widths[0]}}", *numbers])
+
+
+def _leaks(report: Report) -> Iterator[str]:
+    leaked = {name: figures["leaked"] for name, figures in report["types"].items()}
+    for name, count in leaked.items():
+        if count == 0:
+            continue
+        yield f"{_count(count, f'{name} object')} outlived the audit"
+        leaks = [leak for leak in report["leaks"] if leak["type"] == name]
+        for leak in leaks[:_MOST_ROWS]:
+            yield from (f"  {line}" for line in leak_lines(leak))
+        yield from _more(leaks, "  ")
+        found = sum(leak["count"] for leak in leaks)
+        if found > count:
+            yield f"  (so many fewer of those from before the audit: {found - count:,})"
+    if not any(leaked.values()):
+        yield "nothing outlived the audit"
+
+
+def leak_lines(leak: Leak) -> Iterator[str]:
+    """Where the objects of one leak are and where they were made."""
+    yield f"{leak['count']:,} {_place(leak)}"
+    stack = leak["stack"] or ([leak["site"]] if leak["site"] else [])
+    for site in stack:
+        mark = ">" if site == leak["site"] else " "
+        yield f"  {mark} {_short(site['file'])}:{site['line']}, in {site['function']}"
+        if site["text"]:
+            yield f"      {site['text']}"
+
+
+def _place(leak: Leak) -> str:
+    made = f"first made after {leak['first_made']:.3g} s"
+    match leak["where"]:
+        case "managed":
+            return f"in {_count(leak['segments'], 'array')} ({leak['bytes']:,} bytes), {made}"
+        case "scalar":
+            return f"in Python scalars, {made}"
+        case "foreign":
+            return f"in memory of NumPy's own (structured or unpickled arrays, buffers), {made}"
+        case _:
+            return "in a place that is not known"
+
+
+def _corruptions(report: Report) -> Iterator[str]:
+    if report["corruptions"]:
+        yield "memory that was written over"
+    for corruption in report["corruptions"][:_MOST_ROWS]:
+        yield f"  {corruption['segment']}: {corruption['what']}{_at(corruption['site'], ', made at ')}"
+    yield from _more(report["corruptions"], "  ")
+
+
+def _foreign(report: Report) -> Iterator[str]:
+    rows = report["foreign"]
+    if rows:
+        yield "in memory of NumPy's own (buffers, structured and unpickled arrays)"
+    for row in rows[:_MOST_ROWS]:
+        done = [f"{row['constructed']:,} built"] if row["constructed"] else []
+        if row["relocated"]:
+            done.append(f"{row['relocated']:,} moved there")
+        yield (
+            f"  {row['type']}  {', '.join(done)} by {row['operation']}"
+            f" ({_count(row['calls'], 'call')}, {_count(row['segments'], 'run')} of cells)"
+            f"{_at(row['site'], ', ')}"
+        )
+    yield from _more(rows, "  ")
+
+
+def _reconciled(report: Report) -> Iterator[str]:
+    rows = report["reconciled"]
+    if rows:
+        yield "reconciled: bits of init bitmaps that NumPy's raw moves of bytes had left behind"
+    for row in rows[:_MOST_ROWS]:
+        found = f"{_count(row['bits'], 'bit')} found by {row['operation']}"
+        yield f"  {row['type']}  {found}{_at(row['site'], ', ')}"
+    yield from _more(rows, "  ")
+
+
+def _more(rows: Sequence[object], indent: str) -> Iterator[str]:
+    if len(rows) > _MOST_ROWS:
+        yield f"{indent}and {len(rows) - _MOST_ROWS} more, which --json or --html show"
+
+
+def _at(site: Site | None, before: str) -> str:
+    return f"{before}{_short(site['file'])}:{site['line']} in {site['function']}" if site else ""
+
+
+def _count(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
+def _short(file: str) -> str:
+    """A file's name from here, where that is shorter and says as much."""
+    if not os.path.isabs(file):
+        return file
+    relative = os.path.relpath(file)
+    return file if relative.startswith(os.pardir) else relative

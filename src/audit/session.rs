@@ -1,0 +1,601 @@
+//! The books of one audit: what each type's objects did, and where those are that still live.
+
+use super::{operation::Operation, sites::Where, timeline::Timeline};
+use crate::{
+    abi::Stats,
+    erased::{Cells, ElementType, Place, Tally},
+    owner_map,
+    segment::Segment,
+};
+use std::{
+    collections::{HashMap, HashSet},
+    ptr::{self, NonNull},
+    time::Instant,
+};
+
+/// Most objects outside segments whose places are kept; what comes later is in no known place.
+const MOST_LOOSE: usize = 1 << 17;
+/// Most different runs of foreign cells that are told apart for one row of the report.
+const MOST_RUNS: usize = 1 << 12;
+/// Most rows of each table; what comes later is added to the row of its type without a site.
+const MOST_ROWS: usize = 1 << 12;
+/// Most damages that are kept.
+const MOST_DAMAGES: usize = 1000;
+
+/// A type, by the address of its [`ElementType`].
+type TypeKey = usize;
+
+/// What identifies a row of the report: type, operation, site.
+pub type RowKey = (TypeKey, Operation, Option<u32>);
+
+/// The books of one audit.
+#[derive(Debug)]
+pub struct Session {
+    started: Instant,
+    types: Vec<TypeBooks>,
+    segments: HashMap<usize, Tracked>,
+    /// Segments that are being resized, by the number of the resize.
+    leaving: HashMap<u64, Tracked>,
+    /// Objects in scalars and in foreign memory, by address.
+    loose: HashMap<usize, Loose>,
+    foreign: HashMap<RowKey, ForeignRow>,
+    reconciled: HashMap<RowKey, u64>,
+    damages: Vec<Damage>,
+    timeline: Timeline,
+}
+
+#[derive(Debug)]
+struct TypeBooks {
+    key: TypeKey,
+    /// The counters when the audit began.
+    before: Stats,
+    copied: u64,
+    scalars: u64,
+    live: i64,
+    peak: i64,
+}
+
+/// A segment that was made or used during the audit.
+#[derive(Clone, Copy, Debug)]
+struct Tracked {
+    /// When it was made; `None` if before the audit.
+    made: Option<f64>,
+    /// Where it was made, or where the first object was built in an older one.
+    at: Where,
+    /// The type of the objects that were built in an older segment.
+    key: TypeKey,
+    /// How many more objects it holds than before the audit, in an older one.
+    gained: i64,
+}
+
+/// An object outside segments.
+#[derive(Clone, Copy, Debug)]
+struct Loose {
+    key: TypeKey,
+    made: f64,
+    at: Where,
+    scalar: bool,
+}
+
+/// What an operation did in foreign memory at one site.
+#[derive(Debug, Default)]
+pub struct ForeignRow {
+    /// Objects built there.
+    pub constructed: u64,
+    /// Objects moved there.
+    pub relocated: u64,
+    /// Loop calls.
+    pub calls: u64,
+    runs: HashSet<usize>,
+}
+
+impl ForeignRow {
+    /// How many different runs of cells there were (no more than are told apart).
+    pub fn segments(&self) -> usize {
+        self.runs.len()
+    }
+}
+
+/// Memory that was found damaged.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    /// Address of the cells.
+    pub cells: usize,
+    /// What is wrong.
+    pub what: String,
+    /// Where the segment was made.
+    pub at: Where,
+}
+
+/// Where objects are that outlive the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Home {
+    /// In segments.
+    Managed,
+    /// In memory of NumPy's.
+    Foreign,
+    /// In Python scalars.
+    Scalar,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl Home {
+    /// Its word in the report.
+    pub fn word(self) -> &'static str {
+        match self {
+            Home::Managed => "managed",
+            Home::Foreign => "foreign",
+            Home::Scalar => "scalar",
+            Home::Unknown => "unknown",
+        }
+    }
+}
+
+/// Objects of one type that outlive the audit, in one kind of place, made at one site.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Leak {
+    /// Objects.
+    pub count: u64,
+    /// Where they are.
+    pub home: Home,
+    /// Arrays' segments that they are in.
+    pub segments: usize,
+    /// Bytes of those segments' cells, or of the objects' own.
+    pub bytes: usize,
+    /// When the first of them was made, in seconds.
+    pub first_made: f64,
+    /// Where the first of them was made.
+    pub at: Where,
+}
+
+/// What became of one type's objects.
+#[derive(Clone, Copy, Debug)]
+pub struct TypeReport {
+    /// Differences of the counters since the beginning, `live` as it is.
+    pub stats: Stats,
+    /// Live when the audit began.
+    pub live_before: i64,
+    /// Objects that got the value of another by the type's own copy.
+    pub copied: u64,
+    /// Of those that the counters call foreign: built in Python scalars.
+    pub scalars: u64,
+    /// Most that lived at once.
+    pub peak: i64,
+}
+
+impl Session {
+    /// Begins an audit. `elements` are the types that exist.
+    pub fn begin(elements: &[&'static ElementType]) -> Session {
+        let mut session = Session {
+            started: Instant::now(),
+            types: Vec::new(),
+            segments: HashMap::new(),
+            leaving: HashMap::new(),
+            loose: HashMap::new(),
+            foreign: HashMap::new(),
+            reconciled: HashMap::new(),
+            damages: Vec::new(),
+            timeline: Timeline::default(),
+        };
+        for element in elements {
+            session.add_type(ptr::from_ref(*element).addr(), element.counters().read());
+        }
+        session
+    }
+
+    /// Seconds since the beginning.
+    pub fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    fn add_type(&mut self, key: TypeKey, before: Stats) -> usize {
+        let live = before.live;
+        self.types.push(TypeBooks { key, before, copied: 0, scalars: 0, live, peak: live });
+        self.timeline.add_series(live)
+    }
+
+    /// The number of a type; one that appears later had no objects before.
+    fn type_index(&mut self, element: &ElementType) -> usize {
+        let key = ptr::from_ref(element).addr();
+        match self.types.iter().position(|books| books.key == key) {
+            Some(index) => index,
+            None => self.add_type(key, Stats { struct_size: size_of::<Stats>(), ..NONE }),
+        }
+    }
+
+    /// Enters a tally. `here` says where this thread is, `operation` what it is at.
+    pub fn booked(
+        &mut self,
+        element: &ElementType,
+        tally: Tally,
+        place: Place<'_>,
+        operation: Operation,
+        here: &mut dyn FnMut() -> Where,
+    ) {
+        let now = self.seconds();
+        let key = ptr::from_ref(element).addr();
+        let index = self.type_index(element);
+        let gained = tally.constructed as i64 - tally.destroyed as i64;
+        if tally.constructed + tally.destroyed > 0 {
+            let books = &mut self.types[index];
+            books.live += gained;
+            books.peak = books.peak.max(books.live);
+            let live = books.live;
+            self.timeline.set(index, now, live);
+        }
+        if tally.reconciled > 0 {
+            *row(&mut self.reconciled, (key, operation, here().site)) += tally.reconciled;
+        }
+        let book = Entry { key, element, now, scalar: false };
+        match place {
+            Place::Passing => {}
+            Place::Scalar(address) => {
+                let address = address.addr();
+                self.types[index].scalars += tally.constructed;
+                if gained > 0 {
+                    self.add_loose(address, Entry { scalar: true, ..book }, here());
+                } else if gained < 0 {
+                    self.loose.remove(&address);
+                }
+                return;
+            }
+            Place::Cells(cells) => match home(element, cells).filter(|_| tally.foreign == 0) {
+                Some(segment) => self.gain(segment, key, gained, here),
+                None => {
+                    self.look_at_loose(book, cells, None, here);
+                }
+            },
+            Place::Moved { to, from } => {
+                let moved = tally.relocated as i64;
+                let known = match home(element, from) {
+                    Some(segment) => {
+                        self.gain(segment, key, -moved, here);
+                        None
+                    }
+                    None => self.look_at_loose(book, from, None, here),
+                };
+                match home(element, to) {
+                    Some(segment) => {
+                        self.gain(segment, key, moved - tally.destroyed as i64, here);
+                    }
+                    None => {
+                        self.look_at_loose(book, to, known, here);
+                    }
+                }
+            }
+        }
+        self.touch_foreign(element, tally, place, operation, here);
+    }
+
+    /// Enters that an operation built objects in foreign memory, or moved some there.
+    fn touch_foreign(
+        &mut self,
+        element: &ElementType,
+        tally: Tally,
+        place: Place<'_>,
+        operation: Operation,
+        here: &mut dyn FnMut() -> Where,
+    ) {
+        let (run, relocated) = match place {
+            Place::Moved { to, .. } if !to.is_empty() && home(element, to).is_none() => (
+                Some(to),
+                if owner_map::adopted_at(to.address(0)).is_some() { 0 } else { tally.relocated },
+            ),
+            Place::Cells(cells) => (Some(cells), 0),
+            _ => (None, 0),
+        };
+        if tally.foreign + relocated == 0 {
+            return;
+        }
+        let key = (ptr::from_ref(element).addr(), operation, here().site);
+        let row = row(&mut self.foreign, key);
+        row.constructed += tally.foreign;
+        row.relocated += relocated;
+        row.calls += 1;
+        if let Some(run) = run.filter(|run| !run.is_empty() && row.runs.len() < MOST_RUNS) {
+            row.runs.insert(run.address(0).addr());
+        }
+    }
+
+    /// A segment that may be older than the audit holds `gained` more objects.
+    fn gain(
+        &mut self,
+        segment: Segment,
+        key: TypeKey,
+        gained: i64,
+        here: &mut dyn FnMut() -> Where,
+    ) {
+        if gained == 0 {
+            return;
+        }
+        let tracked = self.segments.entry(segment.cells().addr().get()).or_insert_with(|| {
+            let at = Where::default();
+            Tracked { made: None, at, key, gained: 0 }
+        });
+        if tracked.made.is_none() {
+            if gained > 0 && tracked.gained <= 0 {
+                tracked.at = here();
+                tracked.key = key;
+            }
+            tracked.gained += gained;
+        }
+    }
+
+    /// Notes which cells outside segments hold objects now. Objects that were there already keep
+    /// where they were made; new ones were made at `known`, if that is known. Returns where the
+    /// first object was made that is gone.
+    fn look_at_loose(
+        &mut self,
+        book: Entry<'_>,
+        cells: Cells<'_>,
+        known: Option<Where>,
+        here: &mut dyn FnMut() -> Where,
+    ) -> Option<Where> {
+        let element = book.element;
+        // An owner's objects are in no figures.
+        if !element.has_zero_promise()
+            || cells.is_empty()
+            || owner_map::adopted_at(cells.address(0)).is_some()
+        {
+            return None;
+        }
+        let mut gone = None;
+        let mut at = known;
+        for index in 0..if cells.stride() == 0 { 1 } else { cells.len() } {
+            let address = cells.address(index);
+            // SAFETY: `cells-readable`: whole cells of the type.
+            if unsafe { element.vacancy().is_live(address) } {
+                if !self.loose.contains_key(&address.addr()) {
+                    let at = *at.get_or_insert_with(&mut *here);
+                    self.add_loose(address.addr(), book, at);
+                }
+            } else if let Some(loose) = self.loose.remove(&address.addr()) {
+                gone.get_or_insert(loose.at);
+            }
+        }
+        gone
+    }
+
+    fn add_loose(&mut self, address: usize, book: Entry<'_>, at: Where) {
+        if self.loose.len() < MOST_LOOSE {
+            let Entry { key, now, scalar, .. } = book;
+            self.loose.insert(address, Loose { key, made: now, at, scalar });
+        }
+    }
+
+    /// Enters copies.
+    pub fn copied(&mut self, element: &ElementType, count: u64) {
+        let index = self.type_index(element);
+        self.types[index].copied += count;
+    }
+
+    /// Enters a new segment.
+    pub fn made(&mut self, cells: NonNull<u8>, at: Where) {
+        let made = Some(self.seconds());
+        self.segments.insert(cells.addr().get(), Tracked { made, at, key: 0, gained: 0 });
+    }
+
+    /// Forgets a segment.
+    pub fn gone(&mut self, cells: NonNull<u8>) {
+        self.segments.remove(&cells.addr().get());
+    }
+
+    /// A segment is about to be resized.
+    pub fn leaves(&mut self, number: u64, cells: NonNull<u8>) {
+        if let Some(tracked) = self.segments.remove(&cells.addr().get()) {
+            self.leaving.insert(number, tracked);
+        }
+    }
+
+    /// A segment is where the resize left it.
+    pub fn arrives(&mut self, number: u64, cells: NonNull<u8>) {
+        match self.leaving.remove(&number) {
+            Some(tracked) => {
+                self.segments.insert(cells.addr().get(), tracked);
+            }
+            // An older one that nothing was built in: one made for the resize is older, too.
+            None => {
+                self.segments.remove(&cells.addr().get());
+            }
+        }
+    }
+
+    /// Enters a damage.
+    pub fn damaged(&mut self, cells: NonNull<u8>, what: &str) {
+        if self.damages.len() < MOST_DAMAGES {
+            let cells = cells.addr().get();
+            let at = self.segments.get(&cells).map_or(Where::default(), |tracked| tracked.at);
+            self.damages.push(Damage { cells, what: what.to_owned(), at });
+        }
+    }
+
+    /// What became of a type's objects.
+    pub fn type_report(&self, element: &ElementType) -> TypeReport {
+        let now = element.counters().read();
+        let books = self.books(element);
+        let before = books.map_or(NONE, |books| books.before);
+        let stats = Stats {
+            struct_size: now.struct_size,
+            live: now.live,
+            constructed: now.constructed - before.constructed,
+            destroyed: now.destroyed - before.destroyed,
+            relocated: now.relocated - before.relocated,
+            foreign: now.foreign - before.foreign,
+            reconciled: now.reconciled - before.reconciled,
+            lent: now.lent,
+            stale: now.stale - before.stale,
+        };
+        TypeReport {
+            stats,
+            live_before: before.live,
+            copied: books.map_or(0, |books| books.copied),
+            scalars: books.map_or(0, |books| books.scalars),
+            peak: books.map_or(now.live, |books| books.peak.max(now.live)),
+        }
+    }
+
+    fn books(&self, element: &ElementType) -> Option<&TypeBooks> {
+        let key = ptr::from_ref(element).addr();
+        self.types.iter().find(|books| books.key == key)
+    }
+
+    /// Where the objects of a type are that outlive the audit, as far as they are more than before;
+    /// the largest groups first.
+    ///
+    /// Segments are looked at while the recorder is locked, so that none goes meanwhile.
+    ///
+    /// # Safety
+    /// The GIL is held: no loop of a type without `thread_safe` is at work.
+    pub unsafe fn leaks(&self, element: &ElementType) -> Vec<Leak> {
+        let key = ptr::from_ref(element).addr();
+        let report = self.type_report(element);
+        let outlived = (report.stats.live - report.live_before).max(0) as u64;
+        if outlived == 0 {
+            return Vec::new();
+        }
+        let mut groups: HashMap<(Home, Option<u32>), Leak> = HashMap::new();
+        let mut add = |home, at: Where, made: f64, count, segments, bytes| {
+            let leak = groups.entry((home, at.site)).or_insert(Leak {
+                count: 0,
+                home,
+                segments: 0,
+                bytes: 0,
+                first_made: made,
+                at,
+            });
+            leak.count += count;
+            leak.segments += segments;
+            leak.bytes += bytes;
+            if made < leak.first_made {
+                (leak.first_made, leak.at) = (made, at);
+            }
+        };
+        let mut found = 0;
+        for (cells, tracked) in &self.segments {
+            // SAFETY: a segment goes only after `gone`, which waits for the recorder.
+            let Some(segment) = (unsafe { Segment::find(ptr::without_provenance(*cells)) }) else {
+                continue;
+            };
+            let count = match tracked.made {
+                // SAFETY: the caller's promise.
+                Some(_) if segment.element().is_some_and(|known| ptr::eq(known, element)) => unsafe {
+                    segment.count_live()
+                },
+                None if tracked.key == key => tracked.gained.max(0) as u64,
+                _ => 0,
+            };
+            if count > 0 {
+                found += count;
+                let made = tracked.made.unwrap_or_default();
+                add(Home::Managed, tracked.at, made, count, 1, segment.byte_len());
+            }
+        }
+        // An object that NumPy moved as bytes is not known to be gone from where it was: the
+        // youngest are believed first.
+        let mut loose: Vec<&Loose> = self.loose.values().filter(|loose| loose.key == key).collect();
+        loose.sort_by(|left, right| {
+            right.scalar.cmp(&left.scalar).then(right.made.total_cmp(&left.made))
+        });
+        for loose in loose {
+            if loose.scalar || found < outlived {
+                found += 1;
+                let home = if loose.scalar { Home::Scalar } else { Home::Foreign };
+                add(home, loose.at, loose.made, 1, 0, element.size());
+            }
+        }
+        if found < outlived {
+            add(Home::Unknown, Where::default(), 0.0, outlived - found, 0, 0);
+        }
+        let mut leaks: Vec<Leak> = groups.into_values().collect();
+        leaks.sort_by(|left, right| {
+            (right.count, right.bytes)
+                .cmp(&(left.count, left.bytes))
+                .then(left.first_made.total_cmp(&right.first_made))
+        });
+        leaks
+    }
+
+    /// What was done in foreign memory to objects of a type; the busiest rows first.
+    pub fn foreign(&self, element: &ElementType) -> Vec<(RowKey, &ForeignRow)> {
+        let mut rows = rows_of(&self.foreign, element);
+        rows.sort_by_key(|(_, row)| {
+            std::cmp::Reverse((row.constructed + row.relocated, row.calls))
+        });
+        rows
+    }
+
+    /// The bits of a type's init bitmaps that were wrong and corrected; the most first.
+    pub fn reconciled(&self, element: &ElementType) -> Vec<(RowKey, &u64)> {
+        let mut rows = rows_of(&self.reconciled, element);
+        rows.sort_by_key(|(_, bits)| std::cmp::Reverse(**bits));
+        rows
+    }
+
+    /// What was found damaged, in order.
+    pub fn damages(&self) -> &[Damage] {
+        &self.damages
+    }
+
+    /// Start of each bucket of the timeline until now, and each type's highest number of live
+    /// objects in each; types without objects are left out.
+    pub fn timeline(
+        &mut self,
+        elements: &[&'static ElementType],
+    ) -> (Vec<f64>, Vec<(&'static ElementType, Vec<i64>)>) {
+        let now = self.seconds();
+        let seconds = self.timeline.seconds(now);
+        let mut live = Vec::new();
+        for element in elements {
+            let key = ptr::from_ref(*element).addr();
+            if let Some(index) = self.types.iter().position(|books| books.key == key) {
+                let highest = self.timeline.highest(index, now);
+                if highest.iter().any(|live| *live != 0) {
+                    live.push((*element, highest.to_vec()));
+                }
+            }
+        }
+        (seconds, live)
+    }
+}
+
+/// What is entered.
+#[derive(Clone, Copy)]
+struct Entry<'a> {
+    key: TypeKey,
+    element: &'a ElementType,
+    now: f64,
+    scalar: bool,
+}
+
+const NONE: Stats = Stats {
+    struct_size: 0,
+    live: 0,
+    constructed: 0,
+    destroyed: 0,
+    relocated: 0,
+    foreign: 0,
+    reconciled: 0,
+    lent: 0,
+    stale: 0,
+};
+
+/// The segment of the type that a run of cells is in.
+fn home(element: &ElementType, cells: Cells<'_>) -> Option<Segment> {
+    if cells.is_empty() {
+        return None;
+    }
+    // SAFETY: whoever tells of cells keeps their memory meanwhile.
+    unsafe { Segment::find(cells.address(0)) }.filter(|segment| segment.is_for(element))
+}
+
+/// The row of a table.
+fn row<R: Default>(table: &mut HashMap<RowKey, R>, key: RowKey) -> &mut R {
+    let full = table.len() >= MOST_ROWS && !table.contains_key(&key);
+    table.entry(if full { (key.0, Operation::default(), None) } else { key }).or_default()
+}
+
+fn rows_of<'a, R>(table: &'a HashMap<RowKey, R>, element: &ElementType) -> Vec<(RowKey, &'a R)> {
+    let key = ptr::from_ref(element).addr();
+    table.iter().filter(|(row, _)| row.0 == key).map(|(row, value)| (*row, value)).collect()
+}

@@ -1,0 +1,190 @@
+//! Where in the Python program something happened: frames and stacks, each kept once.
+
+use std::{collections::HashMap, hash::Hash};
+
+/// A place in Python code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// Address of the code object.
+    pub code: usize,
+    /// Offset of the instruction in bytes.
+    pub instruction: i32,
+}
+
+/// What this module asks of the interpreter.
+#[derive(Clone, Copy)]
+pub struct Interpreter {
+    /// Calls `visit` with each frame of this thread, the innermost first, until it returns false.
+    /// Does nothing where this thread may not use the interpreter now.
+    pub walk: fn(visit: &mut dyn FnMut(Frame) -> bool),
+    /// Keeps a code object alive, and says whether it is a library's that nobody means when he asks
+    /// where something was made. Called within `walk`.
+    pub adopt: fn(code: usize) -> bool,
+    /// Ends what `adopt` began; this thread may use the interpreter.
+    pub release: fn(code: usize),
+}
+
+/// Where something happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Where {
+    /// The innermost frame that is no library's, or the innermost of all.
+    pub site: Option<u32>,
+    /// The frames from the innermost one out: all of them, or up to the site.
+    pub stack: Option<u32>,
+}
+
+/// Whole stacks that are kept of each site, unless all are.
+const WHOLE_STACKS: u32 = 4;
+/// Most frames of a stack.
+const DEEPEST: usize = 100;
+
+/// Numbers values in the order in which they are first seen.
+#[derive(Debug)]
+struct Numbered<T> {
+    numbers: HashMap<T, u32>,
+    values: Vec<T>,
+}
+
+impl<T> Default for Numbered<T> {
+    fn default() -> Self {
+        Numbered { numbers: HashMap::new(), values: Vec::new() }
+    }
+}
+
+impl<T: Clone + Eq + Hash> Numbered<T> {
+    fn number(&mut self, value: T) -> u32 {
+        if let Some(number) = self.numbers.get(&value) {
+            return *number;
+        }
+        let number = self.values.len() as u32;
+        self.values.push(value.clone());
+        self.numbers.insert(value, number);
+        number
+    }
+}
+
+/// All places that were seen.
+#[derive(Debug, Default)]
+pub struct Sites {
+    frames: Numbered<Frame>,
+    stacks: Numbered<Box<[u32]>>,
+    /// Whether each code object that is kept alive is a library's.
+    codes: HashMap<usize, bool>,
+    /// Whole stacks that are kept of each site.
+    whole: HashMap<u32, u32>,
+}
+
+impl Sites {
+    /// Where this thread is. `every`: with the whole stack in any case.
+    pub fn here(&mut self, interpreter: Interpreter, every: bool) -> Where {
+        let mut stack = Vec::new();
+        let mut site = None;
+        let mut whole = true;
+        (interpreter.walk)(&mut |frame| {
+            let library =
+                *self.codes.entry(frame.code).or_insert_with(|| (interpreter.adopt)(frame.code));
+            let number = self.frames.number(frame);
+            stack.push(number);
+            if site.is_none() && !library {
+                site = Some(number);
+                whole = every || self.whole.get(&number).is_none_or(|kept| *kept < WHOLE_STACKS);
+            }
+            (site.is_none() || whole) && stack.len() < DEEPEST
+        });
+        let site = site.or(stack.first().copied());
+        if let Some(site) = site.filter(|_| whole) {
+            *self.whole.entry(site).or_default() += 1;
+        }
+        let stack = (!stack.is_empty()).then(|| self.stacks.number(stack.into()));
+        Where { site, stack }
+    }
+
+    /// All frames; stacks and sites are indices into it.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames.values
+    }
+
+    /// The frames of a stack, the innermost first.
+    pub fn stack(&self, at: Where) -> &[u32] {
+        at.stack.map_or(&[], |stack| &self.stacks.values[stack as usize])
+    }
+
+    /// Lets all code objects go.
+    pub fn release(self, interpreter: Interpreter) {
+        for code in self.codes.into_keys() {
+            (interpreter.release)(code);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+
+    thread_local! {
+        static STACK: RefCell<Vec<Frame>> = const { RefCell::new(Vec::new()) };
+        static KEPT: Cell<i32> = const { Cell::new(0) };
+    }
+
+    /// An interpreter in which code below 100 is a library's.
+    const FAKE: Interpreter = Interpreter {
+        walk: |visit| {
+            STACK.with_borrow(|stack| {
+                for frame in stack {
+                    if !visit(*frame) {
+                        break;
+                    }
+                }
+            });
+        },
+        adopt: |code| {
+            KEPT.set(KEPT.get() + 1);
+            code < 100
+        },
+        release: |_| KEPT.set(KEPT.get() - 1),
+    };
+
+    fn enter(codes: &[usize]) {
+        let frames = codes.iter().map(|&code| Frame { code, instruction: 2 });
+        STACK.with_borrow_mut(|stack| *stack = frames.collect());
+    }
+
+    #[test]
+    fn a_site_is_the_first_frame_outside_libraries() {
+        let mut sites = Sites::default();
+        enter(&[1, 2, 300, 400]);
+        let at = sites.here(FAKE, false);
+        let site = at.site.unwrap() as usize;
+        assert_eq!(sites.frames()[site].code, 300);
+        assert_eq!(sites.stack(at).len(), 4);
+        enter(&[1, 2]);
+        let at = sites.here(FAKE, false);
+        assert_eq!(sites.frames()[at.site.unwrap() as usize].code, 1);
+        sites.release(FAKE);
+        assert_eq!(KEPT.get(), 0);
+    }
+
+    #[test]
+    fn a_few_whole_stacks_of_each_site_are_kept_or_all() {
+        let mut sites = Sites::default();
+        let mut lengths = |every| -> Vec<usize> {
+            (0..10)
+                .map(|outer| {
+                    enter(&[1, 300, 500 + outer]);
+                    let at = sites.here(FAKE, every);
+                    sites.stack(at).len()
+                })
+                .collect()
+        };
+        assert_eq!(lengths(false), [3, 3, 3, 3, 2, 2, 2, 2, 2, 2]);
+        assert_eq!(lengths(true), [3; 10]);
+        sites.release(FAKE);
+    }
+
+    #[test]
+    fn without_an_interpreter_nothing_is_known() {
+        enter(&[]);
+        assert_eq!(Sites::default().here(FAKE, true), Where::default());
+    }
+}

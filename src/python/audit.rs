@@ -1,0 +1,285 @@
+//! What `denizen.audit` needs of the runtime: the recorder's books as Python objects, and where the
+//! program is as the recorder asks for it.
+
+use crate::{
+    audit::{self, Frame, Interpreter, Operation, Session, Sites, Where},
+    dtype::{errors, register},
+    erased::ElementType,
+};
+use pyo3::{
+    exceptions::PyRuntimeError,
+    ffi,
+    prelude::*,
+    types::{PyDict, PyList},
+};
+use std::{
+    ptr,
+    sync::{PoisonError, RwLock},
+};
+
+/// Beginnings of the file names of code that is a library's.
+static LIBRARIES: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+const INTERPRETER: Interpreter = Interpreter { walk, adopt, release };
+
+/// Begins an audit: everything that happens to objects is recorded until `_audit_end`. Frames in
+/// files whose names begin with one of `libraries` are no sites; with `trace` every stack is whole.
+#[pyfunction]
+#[pyo3(name = "_audit_begin")]
+pub fn begin(trace: bool, libraries: Vec<String>) -> u64 {
+    *LIBRARIES.write().unwrap_or_else(PoisonError::into_inner) = libraries;
+    audit::begin(&register::elements(), Some(INTERPRETER), trace)
+}
+
+/// Ends an audit.
+#[pyfunction]
+#[pyo3(name = "_audit_end")]
+pub fn end(number: u64) {
+    audit::end(number);
+}
+
+/// The books of an audit. Sites are indices into `frames`, a list of code objects and offsets of
+/// instructions; stacks are lists of such, the innermost first.
+///
+/// # Errors
+/// `RuntimeError` for an audit that has ended.
+#[pyfunction]
+#[pyo3(name = "_audit_books")]
+pub fn books<'py>(py: Python<'py>, number: u64) -> PyResult<Bound<'py, PyDict>> {
+    let elements = register::elements();
+    let books = audit::with(number, |session, sites| Books::copy(py, session, sites, &elements))
+        .ok_or_else(|| PyRuntimeError::new_err("this audit has ended"))?;
+    books.to_python(py)
+}
+
+/// A row that has an operation and a site.
+struct Row {
+    name: &'static str,
+    operation: Operation,
+    site: Option<u32>,
+    numbers: Vec<(&'static str, u64)>,
+}
+
+/// A leak with its stack.
+struct LeakRow {
+    name: &'static str,
+    leak: audit::Leak,
+    stack: Vec<u32>,
+}
+
+/// A copy of the books, made while everybody waits, without Python objects.
+struct Books {
+    seconds: f64,
+    types: Vec<(&'static str, audit::TypeReport)>,
+    leaks: Vec<LeakRow>,
+    foreign: Vec<Row>,
+    reconciled: Vec<Row>,
+    damages: Vec<(audit::Damage, Vec<u32>)>,
+    timeline: (Vec<f64>, Vec<(&'static str, Vec<i64>)>),
+    frames: Vec<(Py<PyAny>, i32)>,
+}
+
+impl Books {
+    fn copy(
+        py: Python<'_>,
+        session: &mut Session,
+        sites: &Sites,
+        elements: &[&'static ElementType],
+    ) -> Books {
+        let stack = |at: Where| sites.stack(at).to_vec();
+        let mut books = Books {
+            seconds: session.seconds(),
+            types: Vec::new(),
+            leaks: Vec::new(),
+            foreign: Vec::new(),
+            reconciled: Vec::new(),
+            damages: Vec::new(),
+            timeline: (Vec::new(), Vec::new()),
+            frames: sites
+                .frames()
+                .iter()
+                .map(|frame| (code_of(py, frame), frame.instruction))
+                .collect(),
+        };
+        let (seconds, live) = session.timeline(elements);
+        books.timeline =
+            (seconds, live.into_iter().map(|(element, live)| (element.name(), live)).collect());
+        for element in elements {
+            let name = element.name();
+            books.types.push((name, session.type_report(element)));
+            // SAFETY: GIL held, as in every function of the module.
+            for leak in unsafe { session.leaks(element) } {
+                books.leaks.push(LeakRow { name, stack: stack(leak.at), leak });
+            }
+            for ((_, operation, site), row) in session.foreign(element) {
+                let numbers = vec![
+                    ("segments", row.segments() as u64),
+                    ("constructed", row.constructed),
+                    ("relocated", row.relocated),
+                    ("calls", row.calls),
+                ];
+                books.foreign.push(Row { name, operation, site, numbers });
+            }
+            for ((_, operation, site), bits) in session.reconciled(element) {
+                books.reconciled.push(Row {
+                    name,
+                    operation,
+                    site,
+                    numbers: vec![("bits", *bits)],
+                });
+            }
+        }
+        books.damages =
+            session.damages().iter().map(|damage| (damage.clone(), stack(damage.at))).collect();
+        books
+    }
+
+    fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        all.set_item("seconds", self.seconds)?;
+        let types = PyDict::new(py);
+        for (name, report) in &self.types {
+            let counts = PyDict::new(py);
+            let stats = &report.stats;
+            counts.set_item("constructed", stats.constructed)?;
+            counts.set_item("copied", report.copied)?;
+            counts.set_item("relocated", stats.relocated)?;
+            counts.set_item("destroyed", stats.destroyed)?;
+            counts.set_item("foreign", stats.foreign.saturating_sub(report.scalars))?;
+            counts.set_item("scalars", report.scalars)?;
+            counts.set_item("reconciled", stats.reconciled)?;
+            counts.set_item("live_before", report.live_before)?;
+            counts.set_item("live", stats.live)?;
+            counts.set_item("peak", report.peak)?;
+            types.set_item(name, counts)?;
+        }
+        all.set_item("types", types)?;
+        let leaks = PyList::empty(py);
+        for LeakRow { name, leak, stack } in &self.leaks {
+            let entry = PyDict::new(py);
+            entry.set_item("type", name)?;
+            entry.set_item("count", leak.count)?;
+            entry.set_item("where", leak.home.word())?;
+            entry.set_item("segments", leak.segments)?;
+            entry.set_item("bytes", leak.bytes)?;
+            entry.set_item("first_made", leak.first_made)?;
+            entry.set_item("site", leak.at.site)?;
+            entry.set_item("stack", stack)?;
+            leaks.append(entry)?;
+        }
+        all.set_item("leaks", leaks)?;
+        for (key, rows) in [("foreign", &self.foreign), ("reconciled", &self.reconciled)] {
+            let list = PyList::empty(py);
+            for row in rows {
+                let entry = PyDict::new(py);
+                entry.set_item("type", row.name)?;
+                let Operation { name, from, to } = row.operation;
+                entry.set_item("operation", (name, from, to))?;
+                entry.set_item("site", row.site)?;
+                for (name, number) in &row.numbers {
+                    entry.set_item(name, number)?;
+                }
+                list.append(entry)?;
+            }
+            all.set_item(key, list)?;
+        }
+        let damages = PyList::empty(py);
+        for (damage, stack) in &self.damages {
+            let entry = PyDict::new(py);
+            entry.set_item("segment", format!("{:#x}", damage.cells))?;
+            entry.set_item("what", &damage.what)?;
+            entry.set_item("site", damage.at.site)?;
+            entry.set_item("stack", stack)?;
+            damages.append(entry)?;
+        }
+        all.set_item("corruptions", damages)?;
+        let timeline = PyDict::new(py);
+        timeline.set_item("seconds", &self.timeline.0)?;
+        let live = PyDict::new(py);
+        for (name, highest) in &self.timeline.1 {
+            live.set_item(name, highest)?;
+        }
+        timeline.set_item("live", live)?;
+        all.set_item("timeline", timeline)?;
+        let frames = PyList::empty(py);
+        for (code, instruction) in &self.frames {
+            frames.append((code, instruction))?;
+        }
+        all.set_item("frames", frames)?;
+        Ok(all)
+    }
+}
+
+/// The code object of a frame that the recorder knows.
+fn code_of(py: Python<'_>, frame: &Frame) -> Py<PyAny> {
+    // SAFETY: GIL held, and the recorder, which is locked, keeps the code object alive.
+    unsafe { Bound::from_borrowed_ptr(py, ptr::with_exposed_provenance_mut(frame.code)) }.unbind()
+}
+
+// Not bound by pyo3 for all versions that we support.
+unsafe extern "C" {
+    fn PyFrame_GetCode(frame: *mut ffi::PyFrameObject) -> *mut ffi::PyObject;
+    fn PyFrame_GetBack(frame: *mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject;
+    fn PyFrame_GetLasti(frame: *mut ffi::PyFrameObject) -> i32;
+}
+
+/// Calls `visit` with the frames of this thread. Runs no Python code: frames are made for code that
+/// is at work, so none of them ends here, and the collector is off meanwhile.
+fn walk(visit: &mut dyn FnMut(Frame) -> bool) {
+    // SAFETY: callable in any thread.
+    if unsafe { ffi::PyGILState_Check() } == 0 {
+        return;
+    }
+    // SAFETY: GIL held. All references are new ones that are given back; no exception stays.
+    unsafe {
+        let collects = ffi::PyGC_Disable() != 0;
+        errors::keeping_exception(|| {
+            let mut frame = ffi::PyThreadState_GetFrame(ffi::PyThreadState_Get());
+            while !frame.is_null() {
+                let code = PyFrame_GetCode(frame);
+                let found =
+                    Frame { code: code.expose_provenance(), instruction: PyFrame_GetLasti(frame) };
+                let more = visit(found);
+                ffi::Py_DECREF(code);
+                let back = if more { PyFrame_GetBack(frame) } else { ptr::null_mut() };
+                ffi::Py_DECREF(frame.cast());
+                frame = back;
+            }
+            ffi::PyErr_Clear();
+        });
+        if collects {
+            ffi::PyGC_Enable();
+        }
+    }
+}
+
+/// Keeps a code object; says whether its file is a library's.
+fn adopt(code: usize) -> bool {
+    let code: *mut ffi::PyObject = ptr::with_exposed_provenance_mut(code);
+    // SAFETY: GIL held, and the code is at work (`walk`). A code object's file name is a member that
+    // is read without Python code.
+    unsafe {
+        ffi::Py_INCREF(code);
+        let file = ffi::PyObject_GetAttrString(code, c"co_filename".as_ptr());
+        if file.is_null() {
+            ffi::PyErr_Clear();
+            return false;
+        }
+        let mut size = 0;
+        let text = ffi::PyUnicode_AsUTF8AndSize(file, &mut size);
+        let library = !text.is_null() && {
+            let bytes = std::slice::from_raw_parts(text.cast::<u8>(), size as usize);
+            let libraries = LIBRARIES.read().unwrap_or_else(PoisonError::into_inner);
+            libraries.iter().any(|start| bytes.starts_with(start.as_bytes()))
+        };
+        ffi::PyErr_Clear();
+        ffi::Py_DECREF(file);
+        library
+    }
+}
+
+/// Lets a code object go. GIL held.
+fn release(code: usize) {
+    // SAFETY: GIL held; the reference that `adopt` took.
+    unsafe { ffi::Py_DECREF(ptr::with_exposed_provenance_mut(code)) };
+}
