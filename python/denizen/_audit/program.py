@@ -14,6 +14,7 @@ import sysconfig
 import threading
 import traceback
 from collections.abc import Sequence
+from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 
@@ -37,7 +38,6 @@ def run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
     """
     main = ModuleType("__main__")
     main.__dict__["__builtins__"] = builtins
-    main.__dict__["__annotations__"] = {}
     sys.argv = ["-m" if is_module else name, *arguments]
     is_file = not is_module and pkgutil.get_importer(name) is None
     if not is_module and not is_file:
@@ -85,7 +85,7 @@ def _module(main: ModuleType, name: str) -> CodeType:
     if spec.submodule_search_locations is not None and name != "__main__":
         spec = _find(f"{name}.__main__")
     loader = spec.loader
-    code = loader.get_code(spec.name) if hasattr(loader, "get_code") and loader else None
+    code = loader.get_code(spec.name) if isinstance(loader, InspectLoader) else None
     if code is None:
         raise ProgramError(f"there is no code to run in the module {name}")
     main.__spec__ = spec
@@ -93,8 +93,6 @@ def _module(main: ModuleType, name: str) -> CodeType:
     main.__package__ = spec.parent
     main.__file__ = spec.origin
     main.__dict__["__cached__"] = spec.cached
-    if not isinstance(code, CodeType):
-        raise ProgramError(f"the module {name} is not Python")
     return code
 
 
@@ -147,8 +145,8 @@ def wait_for_end() -> None:
 
 
 def clear_up(before: Sequence[str]) -> None:
-    """Lets go of what the program's modules hold, as Python does at its end: `__main__` and what was
-    imported since the names `before`, but for modules of installed packages.
+    """Lets go of what the program's modules hold, as Python does at its end: `__main__` and what
+    was imported since the names `before`, but for modules of installed packages.
 
     While daemon threads run, modules are dropped and not emptied: the threads may be using them.
     """

@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterable
 from importlib.metadata import version
 from types import CodeType
-from typing import Any, NotRequired, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -54,39 +54,39 @@ class TypeFigures(TypedDict):
     leaked: int
 
 
-#: `where` is "managed", "foreign", "scalar" or "unknown"; `stack` has the innermost frame first.
-Leak = TypedDict(
-    "Leak",
-    {
-        "type": str,
-        "count": int,
-        "where": str,
-        "segments": int,
-        "bytes": int,
-        "first_made": float,
-        "site": Site | None,
-        "stack": list[Site],
-    },
-)
+class Leak(TypedDict):
+    """Objects of one type that outlive the audit, made in one place. `where` they are is "managed",
+    "foreign", "scalar" or "unknown"; `stack` has the innermost frame first."""
 
-#: Objects that an operation built in, or moved to, memory that is NumPy's own.
-Foreign = TypedDict(
-    "Foreign",
-    {
-        "type": str,
-        "operation": str,
-        "site": Site | None,
-        "segments": int,
-        "constructed": int,
-        "relocated": int,
-        "calls": int,
-    },
-)
+    type: str
+    count: int
+    where: str
+    segments: int
+    bytes: int
+    first_made: float
+    site: Site | None
+    stack: list[Site]
 
-#: Bits of init bitmaps that an operation found wrong and corrected.
-Reconciled = TypedDict(
-    "Reconciled", {"type": str, "operation": str, "site": Site | None, "bits": int}
-)
+
+class Foreign(TypedDict):
+    """Objects that an operation built in, or moved to, memory that is NumPy's own."""
+
+    type: str
+    operation: str
+    site: Site | None
+    segments: int
+    constructed: int
+    relocated: int
+    calls: int
+
+
+class Reconciled(TypedDict):
+    """Bits of init bitmaps that an operation found wrong and corrected."""
+
+    type: str
+    operation: str
+    site: Site | None
+    bits: int
 
 
 class Corruption(TypedDict):
@@ -121,7 +121,6 @@ class Report(TypedDict):
     reconciled: list[Reconciled]
     corruptions: list[Corruption]
     timeline: Timeline
-    note: NotRequired[str]
 
 
 def libraries() -> list[str]:
@@ -136,8 +135,8 @@ def make_report(books: dict[str, Any], *, target: str, trace: bool) -> Report:
     sites = _Sites(books["frames"])
     types: dict[str, TypeFigures] = {}
     for name, figures in books["types"].items():
-        leaked = max(figures["live"] - figures["live_before"], 0)
-        types[name] = {**figures, "leaked": leaked}
+        figures["leaked"] = max(figures["live"] - figures["live_before"], 0)
+        types[name] = figures
     for kind in ("leaks", "foreign", "reconciled", "corruptions"):
         for row in books[kind]:
             row["site"] = sites.at(row["site"])

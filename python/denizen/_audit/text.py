@@ -36,8 +36,6 @@ def text(report: Report) -> str:
         list(_foreign(report)),
         list(_reconciled(report)),
     ]
-    if "note" in report:
-        sections.append([report["note"]])
     return "\n\n".join("\n".join(section) for section in sections if section)
 
 
@@ -47,7 +45,8 @@ def _types(types: dict[str, TypeFigures]) -> Iterator[str]:
         yield "no object of any element type was built"
         return
     rows = [
-        [name, *(f"{figures[column]:,}" for column in _COLUMNS)] for name, figures in busy.items()
+        [name, *(f"{dict(figures)[column]:,}" for column in _COLUMNS)]
+        for name, figures in busy.items()
     ]
     table = [["type", *_COLUMNS], *rows]
     widths = [max(len(row[index]) for row in table) for index in range(len(table[0]))]
@@ -101,7 +100,8 @@ def _corruptions(report: Report) -> Iterator[str]:
     if report["corruptions"]:
         yield "memory that was written over"
     for corruption in report["corruptions"][:_MOST_ROWS]:
-        yield f"  {corruption['segment']}: {corruption['what']}{_at(corruption['site'], ', made at ')}"
+        made = _at(corruption["site"], ", made at ")
+        yield f"  {corruption['segment']}: {corruption['what']}{made}"
     yield from _more(report["corruptions"], "  ")
 
 
