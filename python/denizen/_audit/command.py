@@ -9,6 +9,7 @@ from pathlib import Path
 
 from . import program
 from .audit import Audit
+from .page import page
 
 __all__ = ["DESCRIPTION", "LEAKED", "add_arguments"]
 
@@ -33,6 +34,7 @@ where that is 0 and objects are alive, it is {LEAKED}. 2: there is no such progr
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command, and the function that runs it."""
     parser.add_argument("--json", metavar="FILE", help="write everything as JSON; - is stdout")
+    parser.add_argument("--html", metavar="FILE", type=Path, help="write a page to look at")
     parser.add_argument(
         "--trace", action="store_true", help="keep the whole stack of every allocation"
     )
@@ -70,5 +72,7 @@ def _run(options: argparse.Namespace) -> int:
         print(audit.to_json())
     elif options.json is not None:
         Path(options.json).write_text(audit.to_json() + "\n", encoding="utf-8")
+    if options.html is not None:
+        options.html.write_text(page(dict(report)), encoding="utf-8")
     leaked = any(figures["leaked"] for figures in report["types"].values())
     return LEAKED if status == 0 and leaked else status
