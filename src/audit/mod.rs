@@ -8,6 +8,7 @@
 //! one, waits for the GIL or runs Python code.
 
 mod operation;
+mod regions;
 mod session;
 mod sites;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The books of one audit: what each type's objects did, and where those are that still live.
 
-use super::{operation::Operation, sites::Where, timeline::Timeline};
+use super::{operation::Operation, regions::Regions, sites::Where, timeline::Timeline};
 use crate::{
     abi::Stats,
     erased::{Cells, ElementType, Place, Tally},
@@ -8,15 +8,13 @@ use crate::{
     segment::Segment,
 };
 use std::{
-    collections::{HashMap, HashSet},
+    collections::HashMap,
     ptr::{self, NonNull},
     time::Instant,
 };
 
 /// Most objects outside segments whose places are kept; what comes later is in no known place.
 const MOST_LOOSE: usize = 1 << 17;
-/// Most different runs of foreign cells that are told apart for one row of the report.
-const MOST_RUNS: usize = 1 << 12;
 /// Most rows of each table; what comes later is added to the row of its type without a site.
 const MOST_ROWS: usize = 1 << 12;
 /// Most damages that are kept.
@@ -58,8 +56,10 @@ struct TypeBooks {
 /// A segment that was made or used during the audit.
 #[derive(Clone, Copy, Debug)]
 struct Tracked {
-    /// When it was made; `None` if before the audit.
-    made: Option<f64>,
+    /// Whether it was there before the audit.
+    older: bool,
+    /// When it was made, or when the first object was built in an older one.
+    made: f64,
     /// Where it was made, or where the first object was built in an older one.
     at: Where,
     /// The type of the objects that were built in an older segment.
@@ -86,13 +86,13 @@ pub struct ForeignRow {
     pub relocated: u64,
     /// Loop calls.
     pub calls: u64,
-    runs: HashSet<usize>,
+    regions: Regions,
 }
 
 impl ForeignRow {
-    /// How many different runs of cells there were (no more than are told apart).
+    /// How many pieces of memory the cells lay in.
     pub fn segments(&self) -> usize {
-        self.runs.len()
+        self.regions.count()
     }
 }
 
@@ -293,8 +293,9 @@ impl Session {
         row.constructed += tally.foreign;
         row.relocated += relocated;
         row.calls += 1;
-        if let Some(run) = run.filter(|run| !run.is_empty() && row.runs.len() < MOST_RUNS) {
-            row.runs.insert(run.address(0).addr());
+        if let Some(run) = run.filter(|run| !run.is_empty()) {
+            let ends = [0, run.len() - 1].map(|index| run.address(index).addr());
+            row.regions.add(ends[0].min(ends[1]), ends[0].max(ends[1]) + element.size());
         }
     }
 
@@ -309,12 +310,14 @@ impl Session {
         if gained == 0 {
             return;
         }
+        let now = self.seconds();
         let tracked = self.segments.entry(segment.cells().addr().get()).or_insert_with(|| {
             let at = Where::default();
-            Tracked { made: None, at, key, gained: 0 }
+            Tracked { older: true, made: now, at, key, gained: 0 }
         });
-        if tracked.made.is_none() {
+        if tracked.older {
             if gained > 0 && tracked.gained <= 0 {
+                tracked.made = now;
                 tracked.at = here();
                 tracked.key = key;
             }
@@ -372,8 +375,8 @@ impl Session {
 
     /// Enters a new segment.
     pub fn made(&mut self, cells: NonNull<u8>, at: Where) {
-        let made = Some(self.seconds());
-        self.segments.insert(cells.addr().get(), Tracked { made, at, key: 0, gained: 0 });
+        let tracked = Tracked { older: false, made: self.seconds(), at, key: 0, gained: 0 };
+        self.segments.insert(cells.addr().get(), tracked);
     }
 
     /// Forgets a segment.
@@ -477,18 +480,17 @@ impl Session {
             let Some(segment) = (unsafe { Segment::find(ptr::without_provenance(*cells)) }) else {
                 continue;
             };
-            let count = match tracked.made {
+            let count = match tracked.older {
                 // SAFETY: the caller's promise.
-                Some(_) if segment.element().is_some_and(|known| ptr::eq(known, element)) => unsafe {
+                false if segment.element().is_some_and(|known| ptr::eq(known, element)) => unsafe {
                     segment.count_live()
                 },
-                None if tracked.key == key => tracked.gained.max(0) as u64,
+                true if tracked.key == key => tracked.gained.max(0) as u64,
                 _ => 0,
             };
             if count > 0 {
                 found += count;
-                let made = tracked.made.unwrap_or_default();
-                add(Home::Managed, tracked.at, made, count, 1, segment.byte_len());
+                add(Home::Managed, tracked.at, tracked.made, count, 1, segment.byte_len());
             }
         }
         // An object that NumPy moved as bytes is not known to be gone from where it was: the

@@ -124,7 +124,11 @@ def test_a_leak_says_where_it_was_made():
     assert os.path.samefile(site["file"], __file__)
     # The line in `rationals` that NumPy was called in is the innermost one outside libraries.
     assert site["function"] == "rationals" and "np.array(values" in site["text"]
-    assert [frame["function"] for frame in leak["stack"][:3]] == ["rationals", "make_one", "make_two"]
+    assert [frame["function"] for frame in leak["stack"][:3]] == [
+        "rationals",
+        "make_one",
+        "make_two",
+    ]
     assert leak["stack"][1]["line"] == line_of("made")
     message = str(info.value)
     assert "2 in 1 array" in message and f"test_audit.py:{line_of('made')}, in make_one" in message
@@ -209,7 +213,7 @@ def test_objects_that_went_and_others_that_came_are_no_leak():
 def test_scalars_are_found():
     denizen_example = pytest.importorskip("denizen_example")
     with denizen.audit(raises=False) as report:
-        kept = denizen_example.Dual("1+2e")
+        kept = denizen_example.Dual(3)
     (leak,) = report.leaks
     assert (leak["type"], leak["count"], leak["where"]) == ("denizen_example.Dual", 1, "scalar")
     assert report.types["denizen_example.Dual"]["scalars"] >= 1
@@ -220,23 +224,456 @@ def test_scalars_are_found():
 
 
 def test_casts_in_buffers_are_named():
-    a = np.arange(20_000)
-    b = np.ones(20_000, dtype=denizen.Integer)
+    a, b = np.arange(20_000), np.ones(20_000, dtype=denizen.Rational)
     with denizen.audit() as report:
-        total = np.add(a, b, dtype=denizen.Integer)  # buffered
+        total = a * b  # buffered
         del total
-    row = only(report.foreign, operation="cast from int64 to denizen.Integer")
-    assert row["constructed"] == 19_999 and row["calls"] >= 3 and row["segments"] >= 1
+    row = only(report.foreign, operation="cast from int64 to denizen.Rational")
+    assert row["constructed"] == 19_999 and row["calls"] >= 3 and row["segments"] == 1
     assert row["site"]["line"] == line_of("buffered")
-    assert report.types["denizen.Integer"]["foreign"] == 19_999
+    assert report.types["denizen.Rational"]["foreign"] == 19_999
 
 
 def test_reconciled_bits_are_named():
     a = rationals(1, 0, 2, 0, 0, 3)
-    with denizen.audit() as report:
+    with denizen.audit(raises=False) as report:
         np.random.default_rng(1).shuffle(a)
         a += 1  # mended
     (row,) = report.reconciled
     assert row["operation"] == "add" and row["site"]["line"] == line_of("mended")
     assert row["bits"] == report.types["denizen.Rational"]["reconciled"] > 0
     a[:] = 0
+
+
+# ---- blocks, threads, processes ------------------------------------------------------------------
+
+
+def test_a_stack_ends_with_the_code_around_the_block():
+    with denizen.audit(raises=False) as report:
+        kept = make_two()
+    functions = [frame["function"] for frame in report.leaks[0]["stack"]]
+    assert functions == [
+        "rationals",
+        "make_one",
+        "make_two",
+        "test_a_stack_ends_with_the_code_around_the_block",
+    ]
+    assert len(kept) == 2
+
+
+def test_audits_nest_and_each_has_its_own_books():
+    with denizen.audit(raises=False) as outer:
+        a = rationals(1, 2)
+        with denizen.audit(raises=False) as inner:
+            b = rationals(1, 2, 3)
+        c = rationals(1)
+    assert [leak["count"] for leak in inner.leaks] == [3]
+    assert outer.types["denizen.Rational"]["constructed"] == 6
+    # One site: `rationals`.
+    assert [leak["count"] for leak in outer.leaks] == [6]
+    assert a.size + b.size + c.size == 6
+
+
+def test_audits_overlap_in_several_threads():
+    """Each sees all threads, and ends by itself."""
+    barrier = threading.Barrier(4)
+    found = []
+
+    def work():
+        with denizen.audit(raises=False) as report:
+            barrier.wait()
+            for _ in range(200):
+                rationals(1, 2, 3)
+            barrier.wait()
+        found.append(report.types["denizen.Rational"])
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(figures["constructed"] >= 4 * 600 for figures in found)
+    assert all(figures["constructed"] - figures["destroyed"] == 0 for figures in found)
+
+
+def test_loops_without_the_gil_know_where_they_began():
+    """Large arrays of a thread-safe type: the loop asks no interpreter."""
+    records = np.zeros(5000, dtype=[("n", denizen.Integer.dtype), ("i", "i4")])
+    big = np.full(5000, denizen.Integer(10**30))
+    with denizen.audit(raises=False) as report:
+        np.multiply(big, big, out=records["n"])  # outside
+    row = only(report.foreign, operation="multiply")
+    assert row["constructed"] == 5000 and row["site"]["line"] == line_of("outside")
+    assert report.leaks[0]["site"]["line"] == line_of("outside")
+
+
+def test_a_decorated_function_is_audited_each_time():
+    kept = []
+
+    @denizen.audit()
+    def add(value):
+        if value:
+            kept.append(rationals(value))
+
+    add(0)
+    for _ in range(2):
+        with pytest.raises(denizen.LeakError, match="1 denizen.Rational object outlived"):
+            add(1)
+    add(0)
+
+
+def test_exceptions_pass_and_the_report_is_there():
+    with pytest.raises(ZeroDivisionError):
+        with denizen.audit() as report:
+            kept = rationals(1, 2)
+            raise ZeroDivisionError
+    assert report.types["denizen.Rational"]["leaked"] == kept.size == 2
+
+
+def test_generators_and_tasks_may_hold_an_audit_open():
+    def work():
+        with denizen.audit() as report:
+            yield report
+            yield rationals(1, 2).size
+
+    steps = work()
+    report = next(steps)
+    assert next(steps) == 2
+    assert list(steps) == []
+    assert report.types["denizen.Rational"]["destroyed"] == 2
+
+
+def test_leak_errors_travel_between_processes():
+    with pytest.raises(denizen.LeakError) as info:
+        with denizen.audit():
+            kept = rationals(1)
+    copy = pickle.loads(pickle.dumps(info.value))
+    assert str(copy) == str(info.value)
+    assert copy.leaks == info.value.leaks and copy.report == info.value.report
+    assert kept.size == 1
+
+
+def test_the_collector_is_as_it_was():
+    for enabled in (True, False):
+        (gc.enable if enabled else gc.disable)()
+        try:
+            with denizen.audit():
+                rationals(1, 2, 3)
+                assert gc.isenabled() is enabled
+        finally:
+            gc.enable()
+
+
+def test_code_objects_are_let_go():
+    def count():
+        gc.collect()
+        return sys.getrefcount(rationals.__code__)
+
+    before = count()
+    with denizen.audit():
+        rationals(1)
+    assert count() == before
+
+
+def test_the_timeline_has_the_peak():
+    with denizen.audit() as report:
+        for size in (10, 500, 20):
+            np.ones(size, dtype=denizen.Rational)
+    timeline = report.timeline
+    live = timeline["live"]["denizen.Rational"]
+    assert len(live) == len(timeline["seconds"]) <= 2000
+    figures = report.types["denizen.Rational"]
+    assert max(live) == figures["peak"] >= figures["live_before"] + 500
+
+
+# ---- the command -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Runs `denizen audit` on a program; gives the process and the report."""
+
+    def run(source, *arguments, options=(), stdin=None, module=False):
+        script = tmp_path / "program.py"
+        script.write_text(textwrap.dedent(source))
+        found = tmp_path / "report.json"
+        found.unlink(missing_ok=True)
+        named = ["-m", "program"] if module else [str(script)]
+        process = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "denizen",
+                "audit",
+                "--json",
+                str(found),
+                *options,
+                *named,
+                *arguments,
+            ],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            input=stdin,
+            timeout=60,
+        )
+        report = json.loads(found.read_text()) if found.exists() else None
+        return process, report
+
+    return run
+
+
+LEAK = """
+    import sys, numpy as np, denizen
+    sys.__dict__["kept"] = np.ones(3, dtype=denizen.Rational)
+"""
+
+
+def test_globals_at_the_end_are_no_leak(program, tmp_path):
+    (tmp_path / "helper.py").write_text(
+        "import numpy as np, denizen\nheld = np.ones(4, dtype=denizen.Rational)\n"
+    )
+    process, report = program(
+        """
+        import numpy as np, denizen, helper
+        from typing import Optional
+        class Holder:
+            array = np.ones(3, dtype=denizen.Rational)
+        kept = Optional[Holder]
+        def function(): return kept
+        kept_too = [np.ones(2, dtype=denizen.Rational), function]
+        """
+    )
+    assert process.returncode == 0, process.stderr
+    assert report["types"]["denizen.Rational"]["peak"] >= 9
+    assert report["leaks"] == [] and "nothing outlived the audit" in process.stderr
+
+
+def test_leaks_of_a_program_have_a_status_of_their_own(program):
+    process, report = program(LEAK)
+    assert process.returncode == 3
+    (leak,) = report["leaks"]
+    assert leak["count"] == 3 and leak["site"]["line"] == 3
+    assert leak["stack"][-1]["function"] == "<module>"
+    assert "3 denizen.Rational objects outlived the audit" in process.stderr
+    assert "program.py:3, in <module>" in process.stderr
+
+
+@pytest.mark.parametrize(
+    ("end", "status"), [("sys.exit(7)", 7), ("sys.exit('no')", 1), ("1 / 0", 1), ("sys.exit()", 3)]
+)
+def test_the_status_is_the_programs(program, end, status):
+    process, report = program(LEAK + "    " + end)
+    assert process.returncode == status
+    assert report["types"]["denizen.Rational"]["leaked"] == 3
+
+
+def test_an_exception_is_shown_as_python_shows_it(program, tmp_path):
+    source = "def f():\n    return 1 / 0\n\nf()\n"
+    process, report = program(source)
+    plain = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")], capture_output=True, text=True
+    )
+    assert process.stderr.startswith(plain.stderr) and "ZeroDivisionError" in plain.stderr
+    assert process.returncode == plain.returncode == 1
+    assert report["leaks"] == []
+    broken, _ = program("def f(:\n")
+    assert broken.returncode == 1 and "SyntaxError" in broken.stderr
+
+
+PRINT = """
+    import os, sys
+    print(sys.argv, sys.path[0], __name__, __file__, __package__, __spec__ and __spec__.name)
+    print(sys.modules["__main__"].__dict__ is globals(), type(__builtins__), input())
+"""
+
+
+@pytest.mark.parametrize("module", [False, True])
+def test_a_program_runs_as_python_would_run_it(program, tmp_path, module):
+    arguments = ["one", "--json", "-m", "--", "x"]
+    process, _ = program(PRINT, *arguments, stdin="line\n", module=module)
+    named = ["-m", "program"] if module else [str(tmp_path / "program.py")]
+    plain = subprocess.run(
+        [sys.executable, *named, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        input="line\n",
+    )
+    assert process.stdout == plain.stdout and plain.stdout.count("\n") == 2, process.stderr
+    assert process.returncode == plain.returncode == 0
+
+
+def test_packages_and_archives_run(program, tmp_path):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__main__.py").write_text(textwrap.dedent(PRINT))
+    (package / "__init__.py").write_text("")
+    for named in (["-m", "package"], ["package"]):
+        outputs = [
+            subprocess.run(
+                [sys.executable, *command, *named],
+                capture_output=True,
+                text=True,
+                cwd=tmp_path,
+                input="line\n",
+            ).stdout
+            for command in ([], ["-m", "denizen", "audit"])
+        ]
+        assert outputs[0] == outputs[1] != ""
+
+
+def test_threads_and_atexit_functions_run_before_the_report(program):
+    process, report = program(
+        """
+        import atexit, threading, time, numpy as np, denizen
+        held = []
+        def late():
+            time.sleep(0.2)
+            held.append(np.ones(3, dtype=denizen.Rational))
+            print("thread")
+        threading.Thread(target=late).start()
+        atexit.register(lambda: (held.append(np.ones(2, dtype=denizen.Rational)), print("atexit")))
+        print("end")
+        """
+    )
+    assert process.stdout.split() == ["end", "thread", "atexit"], process.stderr
+    assert process.returncode == 0
+    assert report["types"]["denizen.Rational"]["peak"] >= 5
+    assert report["leaks"] == []
+
+
+def test_a_daemon_thread_at_work_is_not_disturbed(program):
+    process, report = program(
+        """
+        import threading, time, numpy as np, denizen
+        def work():
+            while True:
+                (np.ones(30, dtype=denizen.Rational) + 1).sum()
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.3)
+        """
+    )
+    assert process.returncode in (0, 3), process.stderr
+    assert "Traceback" not in process.stderr
+    assert report["types"]["denizen.Rational"]["constructed"] > 60
+
+
+def test_a_forked_child_writes_no_report(program):
+    process, report = program(
+        """
+        import os, sys, numpy as np, denizen
+        a = np.ones(3, dtype=denizen.Rational)
+        child = os.fork()
+        if child == 0:
+            b = a + 1
+            sys.exit(int((b == 2).all()) + 40)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """
+    )
+    assert process.stdout == "41\n" and process.returncode == 0, process.stderr
+    assert process.stderr.count("denizen audit of") == 1
+    assert 3 <= report["types"]["denizen.Rational"]["peak"] < 6
+
+
+def test_multiprocessing_finds_the_programs_functions(program):
+    process, _ = program(
+        """
+        import multiprocessing, numpy as np, denizen
+        def square(n): return int((np.full(3, denizen.Integer(n)) ** 2).sum())
+        if __name__ == "__main__":
+            for way in ("spawn", "fork"):
+                with multiprocessing.get_context(way).Pool(2) as pool:
+                    print(pool.map(square, range(4)))
+        """
+    )
+    assert process.stdout == "[0, 3, 12, 27]\n" * 2, process.stderr
+    assert process.returncode == 0
+
+
+def test_a_type_registered_by_the_program_is_in_its_report(program):
+    pytest.importorskip("denizen_example")
+    process, report = program(
+        """
+        import numpy as np, denizen, denizen_example, builtins
+        builtins.kept = np.full(3, denizen_example.Dual(2))
+        """
+    )
+    assert process.returncode == 3, process.stderr
+    (leak,) = report["leaks"]
+    assert (leak["type"], leak["count"]) == ("denizen_example.Dual", 3)
+
+
+def test_json_goes_to_stdout_and_html_to_a_file(program, tmp_path):
+    process, _ = program(LEAK, options=["--json", "-", "--html", str(tmp_path / "page.html")])
+    assert json.loads(process.stdout)["leaks"][0]["count"] == 3
+    assert "<html" in (tmp_path / "page.html").read_text()
+
+
+def test_an_interrupted_program_ends_as_interrupted(program):
+    process, report = program("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    assert process.returncode == 128 + signal.SIGINT
+    assert "KeyboardInterrupt" in process.stderr and report is not None
+
+
+@pytest.mark.parametrize("named", [["missing.py"], ["-m", "missing"], ["-m", "denizen._runtime"]])
+def test_programs_that_are_not_there(named):
+    process = subprocess.run(
+        [sys.executable, "-m", "denizen", "audit", *named], capture_output=True, text=True
+    )
+    assert process.returncode == 2
+    assert process.stderr.startswith("denizen: ") and "Traceback" not in process.stderr
+
+
+# ---- the end of the interpreter, forks ---------------------------------------------------------
+
+
+def run_plain(source):
+    return subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(source)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_an_audit_may_be_open_when_the_interpreter_ends():
+    process = run_plain(
+        """
+        import threading, time, numpy as np, denizen
+        audit = denizen.audit().__enter__()
+        a = np.ones(1000, dtype=denizen.Rational)
+        def work():
+            while True:
+                (a + 1).sum()
+        threading.Thread(target=work, daemon=True).start()
+        time.sleep(0.1)
+        """
+    )
+    assert (process.returncode, process.stderr) == (0, "")
+
+
+def test_a_child_forked_while_threads_are_audited_works():
+    process = run_plain(
+        """
+        import os, threading, numpy as np, denizen
+        stop = threading.Event()
+        def work():
+            big = np.full(2000, denizen.Integer(10**30))
+            while not stop.is_set():
+                big * big
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads: thread.start()
+        with denizen.audit(raises=False):
+            for _ in range(30):
+                child = os.fork()
+                if child == 0:
+                    with denizen.audit():
+                        np.ones(30, dtype=denizen.Rational).sum()
+                    os._exit(7)
+                assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            stop.set()
+            for thread in threads: thread.join()
+        """
+    )
+    assert (process.returncode, process.stderr) == (0, "")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
+import sys
 from collections.abc import Mapping
 from contextlib import ContextDecorator
-from types import TracebackType
+from types import CodeType, TracebackType
 from typing import Literal, Self
 
 from .. import _runtime
@@ -55,6 +57,9 @@ class LeakError(AssertionError):
             lines.append(f"  and {len(places) - _MOST_PLACES} places more")
         super().__init__("\n".join(lines))
 
+    def __reduce__(self) -> tuple[type[Self], tuple[dict[str, int], Report | None]]:
+        return type(self), (self.leaks, self.report)
+
 
 class Audit(ContextDecorator):
     """What happened to objects in a `with` block: the value that `audit` returns.
@@ -67,6 +72,7 @@ class Audit(ContextDecorator):
         self._raises = raises
         self._target = target
         self._number: int | None = None
+        self._around: CodeType | None = None
         self._report: Report | None = None
 
     def _recreate_cm(self) -> Self:
@@ -76,6 +82,7 @@ class Audit(ContextDecorator):
     def __enter__(self) -> Self:
         if self._number is not None or self._report is not None:
             raise RuntimeError("an audit is for one block; call `denizen.audit()` for each")
+        self._around = _caller()
         gc.collect()
         self._number = _runtime._audit_begin(self._trace, libraries())
         return self
@@ -108,7 +115,7 @@ class Audit(ContextDecorator):
 
     def _look(self, number: int) -> Report:
         books = _runtime._audit_books(number)
-        return make_report(books, target=self._target, trace=self._trace)
+        return make_report(books, target=self._target, trace=self._trace, around=self._around)
 
     def to_dict(self) -> Report:
         """All of the report as a dict of plain values, as `--json` writes it.
@@ -162,6 +169,14 @@ class Audit(ContextDecorator):
     def __repr__(self) -> str:
         state = "over" if self._report else "not begun" if self._number is None else "running"
         return f"<denizen audit of {self._target}: {state}>"
+
+
+def _caller() -> CodeType | None:
+    """The code whose `with` block, or decorated function, this is."""
+    frame = sys._getframe(2)
+    while frame.f_code.co_filename == contextlib.__file__ and frame.f_back:
+        frame = frame.f_back
+    return frame.f_code
 
 
 def audit(*, trace: bool = False, raises: bool = True) -> Audit:

@@ -24,7 +24,8 @@ of init bitmaps were corrected.
 
 Arrays that module globals hold at the end are no leak: when the program has ended, with its
 threads and its atexit functions, __main__ and the modules that it imported are dropped (those of
-installed packages stay), garbage is collected, and then the report is made.
+installed packages stay), caches of functools are emptied, garbage is collected, and then the
+report is made.
 
 The report goes to stderr, so that stdout is the program's. The exit status is the program's own;
 where that is 0 and objects are alive, it is {LEAKED}. 2: there is no such program.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import functools
 import gc
 import importlib.util
 import io
@@ -20,6 +21,7 @@ from types import CodeType, ModuleType, TracebackType
 
 __all__ = ["ProgramError", "clear_up", "run", "wait_for_end"]
 
+_CACHE = type(functools.lru_cache(len))
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -40,13 +42,14 @@ def run(name: str, arguments: Sequence[str], *, is_module: bool) -> int:
     main.__dict__["__builtins__"] = builtins
     sys.argv = ["-m" if is_module else name, *arguments]
     is_file = not is_module and pkgutil.get_importer(name) is None
+    path = os.path.abspath(name)
     if not is_module and not is_file:
-        _put_first(name)
+        _put_first(path)
     elif not sys.flags.safe_path:
-        _put_first(os.path.dirname(os.path.realpath(name)) if is_file else os.getcwd())
+        _put_first(os.path.dirname(os.path.realpath(path)) if is_file else os.getcwd())
     # A program that does not compile ends as one that fails.
     try:
-        code = _script(main, name) if is_file else _module(main, name if is_module else "__main__")
+        code = _script(main, path) if is_file else _module(main, name if is_module else "__main__")
         if is_module:
             sys.argv[0] = str(main.__file__)
     except ProgramError:
@@ -69,7 +72,7 @@ def _put_first(folder: str) -> None:
 def _script(main: ModuleType, path: str) -> CodeType:
     """The code of a file."""
     try:
-        with io.open_code(os.path.abspath(path)) as file:
+        with io.open_code(path) as file:
             source = file.read()
     except OSError as error:
         raise ProgramError(f"cannot read {path!r}: {error.strerror}") from None
@@ -146,7 +149,8 @@ def wait_for_end() -> None:
 
 def clear_up(before: Sequence[str]) -> None:
     """Lets go of what the program's modules hold, as Python does at its end: `__main__` and what
-    was imported since the names `before`, but for modules of installed packages.
+    was imported since the names `before`, but for modules of installed packages. Caches of
+    `functools` are emptied too: those of `typing` keep classes.
 
     While daemon threads run, modules are dropped and not emptied: the threads may be using them.
     """
@@ -176,4 +180,7 @@ def clear_up(before: Sequence[str]) -> None:
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
         if hasattr(sys, name):
             delattr(sys, name)
+    for cache in gc.get_objects():
+        if type(cache) is _CACHE:
+            cache.cache_clear()
     gc.collect()

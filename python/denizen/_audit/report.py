@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Sequence
 from importlib.metadata import version
 from types import CodeType
 from typing import Any, TypedDict
@@ -130,9 +130,12 @@ def libraries() -> list[str]:
     return [os.path.dirname(np.__file__) + os.sep, package + os.sep, "<frozen "]
 
 
-def make_report(books: dict[str, Any], *, target: str, trace: bool) -> Report:
-    """The report that the recorder's books make."""
-    sites = _Sites(books["frames"])
+def make_report(
+    books: dict[str, Any], *, target: str, trace: bool, around: CodeType | None
+) -> Report:
+    """The report that the recorder's books make. Stacks end with the code that the audit is in,
+    where it is known."""
+    sites = _Sites(books["frames"], around)
     types: dict[str, TypeFigures] = {}
     for name, figures in books["types"].items():
         figures["leaked"] = max(figures["live"] - figures["live_before"], 0)
@@ -163,8 +166,9 @@ def make_report(books: dict[str, Any], *, target: str, trace: bool) -> Report:
 class _Sites:
     """Places by their numbers, each looked up once."""
 
-    def __init__(self, frames: list[tuple[CodeType, int]]) -> None:
+    def __init__(self, frames: list[tuple[CodeType, int]], around: CodeType | None) -> None:
         self._frames = frames
+        self._around = around
         self._known: dict[int, Site] = {}
 
     def at(self, number: int | None) -> Site | None:
@@ -181,14 +185,16 @@ class _Sites:
             }
         return self._known[number]
 
-    def stack(self, numbers: Iterable[int]) -> list[Site]:
-        """The frames of the program, without those of the audit that runs it."""
-        stack: list[Site] = []
-        for number in numbers:
-            site = self.at(number)
-            if site is None or (stack and site["file"].startswith(_HERE)):
+    def stack(self, numbers: Sequence[int]) -> list[Site]:
+        """The frames from the innermost one to that of the code around the audit."""
+        for index in reversed(range(len(numbers))):
+            if self._frames[numbers[index]][0] is self._around:
+                numbers = numbers[: index + 1]
                 break
-            stack.append(site)
+        stack = [site for number in numbers if (site := self.at(number))]
+        # Those of the command, which runs the program.
+        while len(stack) > 1 and stack[-1]["file"].startswith(_HERE):
+            stack.pop()
         return stack
 
 

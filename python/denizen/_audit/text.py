@@ -23,6 +23,8 @@ _COLUMNS = (
 )
 #: Rows of a section that are shown; all of them are in the JSON.
 _MOST_ROWS = 12
+#: Frames of a stack that are shown.
+_MOST_FRAMES = 12
 
 
 def text(report: Report) -> str:
@@ -76,11 +78,13 @@ def leak_lines(leak: Leak) -> Iterator[str]:
     """Where the objects of one leak are and where they were made."""
     yield f"{leak['count']:,} {_place(leak)}"
     stack = leak["stack"] or ([leak["site"]] if leak["site"] else [])
-    for site in stack:
+    for site in stack[:_MOST_FRAMES]:
         mark = ">" if site == leak["site"] else " "
         yield f"  {mark} {_short(site['file'])}:{site['line']}, in {site['function']}"
         if site["text"]:
             yield f"      {site['text']}"
+    if len(stack) > _MOST_FRAMES:
+        yield f"    and {len(stack) - _MOST_FRAMES} frames more"
 
 
 def _place(leak: Leak) -> str:
@@ -115,7 +119,7 @@ def _foreign(report: Report) -> Iterator[str]:
             done.append(f"{row['relocated']:,} moved there")
         yield (
             f"  {row['type']}  {', '.join(done)} by {row['operation']}"
-            f" ({_count(row['calls'], 'call')}, {_count(row['segments'], 'run')} of cells)"
+            f" ({_count(row['calls'], 'call')}, {_count(row['segments'], 'piece')} of memory)"
             f"{_at(row['site'], ', ')}"
         )
     yield from _more(rows, "  ")
