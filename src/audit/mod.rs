@@ -17,7 +17,7 @@ mod timeline;
 
 pub use operation::{AtWork, Operation, at_work};
 pub use session::{Damage, ForeignRow, Home, Leak, RowKey, Session, TypeReport};
-pub use sites::{Frame, Interpreter, Sites, Where};
+pub use sites::{Frame, Interpreter, Line, Sites, Where};
 
 use crate::{
     erased::{

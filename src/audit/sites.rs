@@ -2,13 +2,22 @@
 
 use std::{collections::HashMap, hash::Hash};
 
-/// A place in Python code.
+/// Where a frame is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     /// Address of the code object.
     pub code: usize,
-    /// Offset of the instruction in bytes.
+    /// Offset of the instruction in bytes. One call may be made by several instructions.
     pub instruction: i32,
+}
+
+/// A line of Python code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Line {
+    /// Address of the code object.
+    pub code: usize,
+    /// Number of the line in its file.
+    pub number: i32,
 }
 
 /// What this module asks of the interpreter.
@@ -20,6 +29,8 @@ pub struct Interpreter {
     /// Keeps a code object alive, and says whether it is a library's that nobody means when he asks
     /// where something was made. Called within `walk`.
     pub adopt: fn(code: usize) -> bool,
+    /// The number of the line that a frame is in. Called within `walk`.
+    pub line: fn(frame: Frame) -> i32,
     /// Ends what `adopt` began; this thread may use the interpreter.
     pub release: fn(code: usize),
 }
@@ -66,7 +77,9 @@ impl<T: Clone + Eq + Hash> Numbered<T> {
 /// All places that were seen.
 #[derive(Debug, Default)]
 pub struct Sites {
-    frames: Numbered<Frame>,
+    lines: Numbered<Line>,
+    /// The number of the line of each frame that was seen.
+    frames: HashMap<Frame, u32>,
     stacks: Numbered<Box<[u32]>>,
     /// Whether each code object that is kept alive is a library's.
     codes: HashMap<usize, bool>,
@@ -83,7 +96,10 @@ impl Sites {
         (interpreter.walk)(&mut |frame| {
             let library =
                 *self.codes.entry(frame.code).or_insert_with(|| (interpreter.adopt)(frame.code));
-            let number = self.frames.number(frame);
+            let number = *self.frames.entry(frame).or_insert_with(|| {
+                let number = (interpreter.line)(frame);
+                self.lines.number(Line { code: frame.code, number })
+            });
             stack.push(number);
             if site.is_none() && !library {
                 site = Some(number);
@@ -99,12 +115,12 @@ impl Sites {
         Where { site, stack }
     }
 
-    /// All frames; stacks and sites are indices into it.
-    pub fn frames(&self) -> &[Frame] {
-        &self.frames.values
+    /// All lines; stacks and sites are indices into it.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines.values
     }
 
-    /// The frames of a stack, the innermost first.
+    /// The lines of a stack, the innermost first.
     pub fn stack(&self, at: Where) -> &[u32] {
         at.stack.map_or(&[], |stack| &self.stacks.values[stack as usize])
     }
@@ -142,6 +158,7 @@ mod tests {
             KEPT.set(KEPT.get() + 1);
             code < 100
         },
+        line: |frame| frame.instruction / 10,
         release: |_| KEPT.set(KEPT.get() - 1),
     };
 
@@ -156,11 +173,11 @@ mod tests {
         enter(&[1, 2, 300, 400]);
         let at = sites.here(FAKE, false);
         let site = at.site.unwrap() as usize;
-        assert_eq!(sites.frames()[site].code, 300);
+        assert_eq!(sites.lines()[site].code, 300);
         assert_eq!(sites.stack(at).len(), 4);
         enter(&[1, 2]);
         let at = sites.here(FAKE, false);
-        assert_eq!(sites.frames()[at.site.unwrap() as usize].code, 1);
+        assert_eq!(sites.lines()[at.site.unwrap() as usize].code, 1);
         sites.release(FAKE);
         assert_eq!(KEPT.get(), 0);
     }
@@ -179,6 +196,18 @@ mod tests {
         };
         assert_eq!(lengths(false), [3, 3, 3, 3, 2, 2, 2, 2, 2, 2]);
         assert_eq!(lengths(true), [3; 10]);
+        sites.release(FAKE);
+    }
+
+    #[test]
+    fn instructions_of_one_line_are_one_site() {
+        let mut sites = Sites::default();
+        let mut site = |instruction| {
+            STACK.with_borrow_mut(|stack| *stack = vec![Frame { code: 300, instruction }]);
+            sites.here(FAKE, false).site
+        };
+        assert_eq!(site(21), site(29));
+        assert_ne!(site(21), site(30));
         sites.release(FAKE);
     }
 

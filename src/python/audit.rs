@@ -2,7 +2,7 @@
 //! program is as the recorder asks for it.
 
 use crate::{
-    audit::{self, Frame, Interpreter, Operation, Session, Sites, Where},
+    audit::{self, Frame, Interpreter, Line, Operation, Session, Sites, Where},
     dtype::{errors, register},
     erased::ElementType,
 };
@@ -20,7 +20,7 @@ use std::{
 /// Beginnings of the file names of code that is a library's.
 static LIBRARIES: RwLock<Vec<String>> = RwLock::new(Vec::new());
 
-const INTERPRETER: Interpreter = Interpreter { walk, adopt, release };
+const INTERPRETER: Interpreter = Interpreter { walk, adopt, line, release };
 
 /// Begins an audit: everything that happens to objects is recorded until `_audit_end`. Frames in
 /// files whose names begin with one of `libraries` are no sites; with `trace` every stack is whole.
@@ -38,8 +38,8 @@ pub fn end(number: u64) {
     audit::end(number);
 }
 
-/// The books of an audit. Sites are indices into `frames`, a list of code objects and offsets of
-/// instructions; stacks are lists of such, the innermost first.
+/// The books of an audit. Sites are indices into `lines`, a list of code objects and numbers of
+/// lines; stacks are lists of such, the innermost first.
 ///
 /// # Errors
 /// `RuntimeError` for an audit that has ended.
@@ -76,7 +76,7 @@ struct Books {
     reconciled: Vec<Row>,
     damages: Vec<(audit::Damage, Vec<u32>)>,
     timeline: (Vec<f64>, Vec<(&'static str, Vec<i64>)>),
-    frames: Vec<(Py<PyAny>, i32)>,
+    lines: Vec<(Py<PyAny>, i32)>,
 }
 
 impl Books {
@@ -95,11 +95,7 @@ impl Books {
             reconciled: Vec::new(),
             damages: Vec::new(),
             timeline: (Vec::new(), Vec::new()),
-            frames: sites
-                .frames()
-                .iter()
-                .map(|frame| (code_of(py, frame), frame.instruction))
-                .collect(),
+            lines: sites.lines().iter().map(|line| (code_of(py, line), line.number)).collect(),
         };
         let (seconds, live) = session.timeline(elements);
         books.timeline =
@@ -201,25 +197,26 @@ impl Books {
         }
         timeline.set_item("live", live)?;
         all.set_item("timeline", timeline)?;
-        let frames = PyList::empty(py);
-        for (code, instruction) in &self.frames {
-            frames.append((code, instruction))?;
+        let lines = PyList::empty(py);
+        for (code, number) in &self.lines {
+            lines.append((code, number))?;
         }
-        all.set_item("frames", frames)?;
+        all.set_item("lines", lines)?;
         Ok(all)
     }
 }
 
-/// The code object of a frame that the recorder knows.
-fn code_of(py: Python<'_>, frame: &Frame) -> Py<PyAny> {
+/// The code object of a line that the recorder knows.
+fn code_of(py: Python<'_>, line: &Line) -> Py<PyAny> {
     // SAFETY: GIL held, and the recorder, which is locked, keeps the code object alive.
-    unsafe { Bound::from_borrowed_ptr(py, ptr::with_exposed_provenance_mut(frame.code)) }.unbind()
+    unsafe { Bound::from_borrowed_ptr(py, ptr::with_exposed_provenance_mut(line.code)) }.unbind()
 }
 
 // Not bound by pyo3 for all versions that we support.
 unsafe extern "C" {
     fn PyFrame_GetCode(frame: *mut ffi::PyFrameObject) -> *mut ffi::PyObject;
     fn PyFrame_GetBack(frame: *mut ffi::PyFrameObject) -> *mut ffi::PyFrameObject;
+    fn PyCode_Addr2Line(code: *mut ffi::PyObject, instruction: i32) -> i32;
     fn PyFrame_GetLasti(frame: *mut ffi::PyFrameObject) -> i32;
 }
 
@@ -276,6 +273,12 @@ fn adopt(code: usize) -> bool {
         ffi::Py_DECREF(file);
         library
     }
+}
+
+/// The line of a frame. GIL held, and the code is at work.
+fn line(frame: Frame) -> i32 {
+    // SAFETY: the code object lives; its table of lines is read without Python code.
+    unsafe { PyCode_Addr2Line(ptr::with_exposed_provenance_mut(frame.code), frame.instruction) }
 }
 
 /// Lets a code object go. GIL held.

@@ -135,7 +135,7 @@ def make_report(
 ) -> Report:
     """The report that the recorder's books make. Stacks end with the code that the audit is in,
     where it is known."""
-    sites = _Sites(books["frames"], around)
+    sites = _Sites(books["lines"], around)
     types: dict[str, TypeFigures] = {}
     for name, figures in books["types"].items():
         figures["leaked"] = max(figures["live"] - figures["live_before"], 0)
@@ -166,8 +166,8 @@ def make_report(
 class _Sites:
     """Places by their numbers, each looked up once."""
 
-    def __init__(self, frames: list[tuple[CodeType, int]], around: CodeType | None) -> None:
-        self._frames = frames
+    def __init__(self, lines: list[tuple[CodeType, int]], around: CodeType | None) -> None:
+        self._lines = lines
         self._around = around
         self._known: dict[int, Site] = {}
 
@@ -175,8 +175,7 @@ class _Sites:
         if number is None:
             return None
         if number not in self._known:
-            code, instruction = self._frames[number]
-            line = _line(code, instruction)
+            code, line = self._lines[number]
             self._known[number] = {
                 "file": code.co_filename,
                 "line": line,
@@ -188,7 +187,7 @@ class _Sites:
     def stack(self, numbers: Sequence[int]) -> list[Site]:
         """The frames from the innermost one to that of the code around the audit."""
         for index in reversed(range(len(numbers))):
-            if self._frames[numbers[index]][0] is self._around:
+            if self._lines[numbers[index]][0] is self._around:
                 numbers = numbers[: index + 1]
                 break
         stack = [site for number in numbers if (site := self.at(number))]
@@ -196,13 +195,6 @@ class _Sites:
         while len(stack) > 1 and stack[-1]["file"].startswith(_HERE):
             stack.pop()
         return stack
-
-
-def _line(code: CodeType, instruction: int) -> int:
-    for start, end, line in code.co_lines():
-        if start <= instruction < end and line is not None:
-            return line
-    return code.co_firstlineno
 
 
 def _operation(name: str, source: str, target: str) -> str:
