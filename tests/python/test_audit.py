@@ -665,7 +665,7 @@ def test_a_child_forked_while_threads_are_audited_works():
         threads = [threading.Thread(target=work) for _ in range(3)]
         for thread in threads: thread.start()
         with denizen.audit(raises=False):
-            for _ in range(30):
+            for _ in range(8):
                 child = os.fork()
                 if child == 0:
                     with denizen.audit():

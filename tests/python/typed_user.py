@@ -72,10 +72,33 @@ def leaks() -> dict[str, int]:
         with denizen.audit():
             kept.append(np.array(["1/3"], dtype=denizen.Rational))
     except denizen.LeakError as error:
+        assert error.report is not None and error.report["leaks"][0]["count"] == 1
         return error.leaks
     except (denizen.VacantError, denizen.BorrowError):
         raise
     return {}
+
+
+@denizen.audit(trace=True)
+def audited() -> list[str]:
+    kept: list[NDArray[Any]] = []
+    report: denizen.Audit
+    with denizen.audit(raises=False) as report:
+        kept.append(np.array(["1/3", 2], dtype=denizen.Rational))
+    figures = report.types["denizen.Rational"]
+    built: int = figures["constructed"]
+    leaked: int = figures["leaked"]
+    (leak,) = report.leaks
+    site = leak["site"]
+    assert site is not None and site["function"] == "audited" and leak["stack"][0] == site
+    places: list[str] = [row["operation"] for row in report.foreign]
+    bits: int = sum(row["bits"] for row in report.reconciled)
+    damaged: list[str] = [row["what"] for row in report.corruptions]
+    moments: list[float] = report.timeline["seconds"]
+    everything: str = report.to_json() + str(report.to_dict()["python"])
+    assert built >= leaked == 2 and bits == 0 and len(moments) > 0 and everything
+    del kept
+    return [str(report), *places, *damaged]
 
 
 def directories() -> list[Path]:
@@ -139,6 +162,7 @@ def main() -> None:
     assert plain_values(arrays()) == [[2] * 3] * 2
     memory()
     assert leaks() == {"denizen.Rational": 1}
+    assert "2 denizen.Rational objects outlived" in audited()[0]
     assert all(folder.is_dir() for folder in directories())
     linear_algebra()
     checks()
