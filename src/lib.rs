@@ -18,6 +18,7 @@
 //! erased      pointers with lifetime and ownership, element types, registry
 //! lock        the segment lock: cell ranges, borrows, fork generation
 //! sync        std or loom
+//! faults      steps that fail on request
 //! client      what an extension crate needs to register its types (needs only `abi`)
 //! abi         the C types that runtime and clients agree on
 //! ```
@@ -46,6 +47,8 @@ pub mod dtype;
 pub mod elements;
 #[cfg(feature = "core")]
 pub mod erased;
+#[cfg(feature = "core")]
+pub mod faults;
 #[cfg(feature = "core")]
 pub mod handler;
 #[cfg(feature = "core")]

@@ -23,8 +23,10 @@ __all__ = [
     "_audit_books",
     "_audit_end",
     "_dtype_of",
+    "_end_fault",
     "_mem_handler",
     "_numpy_layout",
+    "_plan_fault",
     "_scalar_from_bytes",
     "_set_arming",
     "handler",
@@ -94,3 +96,8 @@ def _audit_end(number: int) -> None: ...
 # For pickle: the dtype of a type's full name, a scalar from the bytes of its codec.
 def _dtype_of(name: str) -> np.dtype[Any]: ...
 def _scalar_from_bytes(name: str, bytes: bytes) -> Any: ...
+
+# Has one step of a kind fail after so many more, or only counts them; how many there were, and
+# whether one failed. "element" needs DENIZEN_FAULTS=1 where denizen is imported.
+def _plan_fault(kind: Literal["allocation", "heap", "element"], after: int | None) -> None: ...
+def _end_fault() -> tuple[int, bool]: ...

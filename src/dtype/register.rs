@@ -7,7 +7,8 @@ use super::{
 };
 use crate::{
     abi::{self, Cast, ConstructFn, Element, ElementSpec, ElementVTable, Identity, Loop, LoopFn},
-    erased::{ElementType, Registry, read_prefixed},
+    erased::{ElementType, Registry, counting, read_prefixed},
+    faults,
     numpy_abi::{self, NpyAuxData, NumpyApi, PyArray_DTypeMeta},
 };
 use pyo3::{
@@ -241,6 +242,7 @@ pub unsafe fn register(
         Some(file) => format!("{} ({file})", module.name()?),
         None => module.name()?.to_string(),
     };
+    let element = if faults::counts_elements() { element.counted() } else { element };
     let element = REGISTRY
         .register(element, &registrant)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -277,7 +279,12 @@ unsafe fn build(
     // The class lives as long as its DType: forever.
     let scalar_pointer = scalar_class.clone().into_ptr().cast::<ffi::PyTypeObject>();
     // SAFETY: the spec's arrays by contract.
-    let cast_list = unsafe { list(spec.casts, spec.cast_count, &CAST_MEMBERS)? };
+    let mut cast_list = unsafe { list(spec.casts, spec.cast_count, &CAST_MEMBERS)? };
+    if faults::counts_elements() {
+        for cast in &mut cast_list {
+            (cast.function, cast.context) = counting::counted_loop(cast.function, cast.context, 0);
+        }
+    }
     let mut cast_specs = casts::CastSpecs::new(numpy, element, &cast_list)?;
     let mut void_cast = void_casts::VoidCastSpec::new(numpy);
     let mut all_casts = cast_specs.pointers();
@@ -316,10 +323,12 @@ unsafe fn build(
         // SAFETY: NUL-terminated by contract.
         let name = unsafe { required_text(entry.ufunc, "identity")? };
         let ufunc = find_ufunc(py, element, &name)?;
-        operations.identities.insert(
-            ufunc.as_ptr() as usize,
-            IdentityData { construct: entry.construct, context: entry.context },
-        );
+        let (construct, context) = if faults::counts_elements() {
+            counting::counted_identity(entry.construct, entry.context)
+        } else {
+            (entry.construct, entry.context)
+        };
+        operations.identities.insert(ufunc.as_ptr() as usize, IdentityData { construct, context });
     }
     dtype.set_operations(operations);
     add_loops(py, numpy, dtype)?;
@@ -431,6 +440,13 @@ unsafe fn loop_data(
     };
     let signature: Option<String> = ufunc.getattr("signature")?.extract()?;
     let short = name.rsplit([':', '.']).next().unwrap_or_default().to_owned();
+    let core = core_dimensions(signature.as_deref());
+    let (function, context) = if faults::counts_elements() {
+        let counted = core.iter().flatten().flatten().max().map_or(0, |last| last + 1);
+        counting::counted_loop(function, entry.context, counted)
+    } else {
+        (function, entry.context)
+    };
     Ok(LoopKind::Own(Box::leak(Box::new(LoopData {
         head: immortal_head(),
         // The ufunc stays: a loop that is registered refers to it.
@@ -438,9 +454,9 @@ unsafe fn loop_data(
         name: CString::new(short).unwrap_or_default(),
         operands,
         input_count,
-        core: core_dimensions(signature.as_deref()),
+        core,
         function,
-        context: entry.context,
+        context,
     }))))
 }
 

@@ -126,6 +126,12 @@ impl ElementType {
         })
     }
 
+    /// The same type, with functions whose elements are counted and can be made to fail.
+    #[must_use]
+    pub fn counted(self) -> Self {
+        ElementType { vtable: super::counting::counted(self.vtable), ..self }
+    }
+
     /// `module.Name`.
     pub fn name(&self) -> &str {
         &self.name

@@ -25,12 +25,11 @@
 //! `plain` replaces all of it under loom and Miri, and under AddressSanitizer, which then watches each
 //! block (`--cfg plain_memory`).
 
+use crate::faults;
 use std::{alloc::Layout, fmt, ptr::NonNull};
 
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod directory;
-#[cfg(feature = "testing")]
-pub mod faults;
 #[cfg(not(any(loom, miri)))]
 pub(crate) mod fork;
 #[cfg(not(any(loom, miri, plain_memory)))]
@@ -217,7 +216,6 @@ fn checked(size: usize, align: usize) -> Result<(), AllocError> {
     if !align.is_power_of_two() || align > MAX_ALIGN || size > isize::MAX as usize / 2 {
         return Err(AllocError { size, align });
     }
-    #[cfg(feature = "testing")]
     if faults::is_due() {
         return Err(AllocError { size, align });
     }

@@ -6,6 +6,7 @@
 //! fails. So after a request of a thread has failed, its small requests that the system refuses are
 //! served from 32 KiB set aside, until [`over`] says that Python has its exception.
 
+use crate::faults;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -74,6 +75,9 @@ fn refused(layout: Layout) -> *mut u8 {
 unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if faults::heap_is_due() {
+            return refused(layout);
+        }
         // SAFETY: the caller's promise.
         let pointer = unsafe { System.alloc(layout) };
         if pointer.is_null() { refused(layout) } else { pointer }
@@ -81,10 +85,12 @@ unsafe impl GlobalAlloc for Heap {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's promise.
-        let pointer = unsafe { System.alloc_zeroed(layout) };
-        if !pointer.is_null() {
-            return pointer;
+        if !faults::heap_is_due() {
+            // SAFETY: the caller's promise.
+            let pointer = unsafe { System.alloc_zeroed(layout) };
+            if !pointer.is_null() {
+                return pointer;
+            }
         }
         let pointer = refused(layout);
         if !pointer.is_null() {
@@ -107,25 +113,32 @@ unsafe impl GlobalAlloc for Heap {
 
     #[inline]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        if slot_of(pointer).is_none() {
+        // SAFETY: the caller's promise: the new size is not 0 and fits the alignment.
+        let new = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        let moved = if faults::heap_is_due() {
+            refused(new)
+        } else if slot_of(pointer).is_none() {
             // SAFETY: the caller's promise, and the pointer is the system's.
             let moved = unsafe { System.realloc(pointer, layout, new_size) };
             if !moved.is_null() {
                 return moved;
             }
+            refused(new)
         } else if new_size <= SLOT_BYTES {
             return pointer;
-        }
-        // SAFETY: the caller's promises: the new size is not 0 and fits the alignment; both blocks
-        // are live and distinct, and the old one is given up only where the new one exists.
-        unsafe {
-            let moved = self.alloc(Layout::from_size_align_unchecked(new_size, layout.align()));
-            if !moved.is_null() {
+        } else {
+            // SAFETY: the layout is the caller's, of no empty block.
+            unsafe { self.alloc(new) }
+        };
+        if !moved.is_null() {
+            // SAFETY: both blocks are live and distinct, and the old one is given up only where the
+            // new one exists.
+            unsafe {
                 moved.copy_from_nonoverlapping(pointer, layout.size().min(new_size));
                 self.dealloc(pointer, layout);
             }
-            moved
         }
+        moved
     }
 }
 

@@ -8,7 +8,7 @@ mod inspect;
 use crate::{
     abi, c_api,
     dtype::{self, errors, register},
-    elements, memory, numpy_abi,
+    elements, faults, memory, numpy_abi,
 };
 use pyo3::{
     create_exception,
@@ -38,8 +38,8 @@ mod _runtime {
     #[pymodule_export]
     use super::{
         BorrowError, VacantError, abi_layout, audit::begin, audit::books, audit::end, dtype_of,
-        handler::arming_works, handler::handler_name, handler::set_arming,
-        handler_mode::HandlerBlock, inspect::inspect_raw, inspect::owner, numpy_layout,
+        end_fault, handler::arming_works, handler::handler_name, handler::set_arming,
+        handler_mode::HandlerBlock, inspect::inspect_raw, inspect::owner, numpy_layout, plan_fault,
         scalar_from_bytes, stats, types,
     };
 
@@ -145,6 +145,34 @@ fn dtype_of(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
 fn scalar_from_bytes(py: Python<'_>, name: &str, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     let dtype = dtype_by_name(py, name)?;
     dtype::scalar::scalar_from_bytes(py, dtype, bytes)
+}
+
+/// Has a step of the process fail once, after `after` more of its kind went well; with None it only
+/// counts them. The kinds: a block of memory, a request to the runtime's heap, an element in an
+/// operation of its type (types are registered to count those under DENIZEN_FAULTS=1).
+#[pyfunction]
+#[pyo3(name = "_plan_fault")]
+fn plan_fault(kind: &str, after: Option<u64>) -> PyResult<()> {
+    let kind = match kind {
+        "allocation" => faults::Kind::Allocation,
+        "heap" => faults::Kind::Heap,
+        "element" if faults::counts_elements() => faults::Kind::Element,
+        "element" => {
+            return Err(PyRuntimeError::new_err(
+                "elements are not counted: start the process with DENIZEN_FAULTS=1",
+            ));
+        }
+        _ => return Err(PyValueError::new_err(format!("{kind:?} is no kind of fault"))),
+    };
+    faults::plan(kind, after);
+    Ok(())
+}
+
+/// Ends the plan: how many steps of its kind were made, and whether one failed.
+#[pyfunction]
+#[pyo3(name = "_end_fault")]
+fn end_fault() -> (u64, bool) {
+    faults::end()
 }
 
 /// Sizes, offsets, constants and table indices of the NumPy bindings, for their test.

@@ -186,8 +186,7 @@ pub(super) struct SideBitmap(NonNull<u64>);
 impl SideBitmap {
     /// A bitmap of `bits` zeros.
     pub(super) fn new(bits: usize) -> Option<Self> {
-        #[cfg(feature = "testing")]
-        if crate::memory::faults::is_due() {
+        if crate::faults::is_due() {
             return None;
         }
         let words = words_for(bits);

@@ -10,6 +10,7 @@
 //! range.
 
 use crate::{
+    faults,
     memory::{self, AllocError, Block, BlockInfo, Resized},
     owner_map,
 };
@@ -163,8 +164,7 @@ impl Lease {
         zeroed: bool,
     ) -> Result<Block, AllocError> {
         let error = AllocError { size, align };
-        #[cfg(feature = "testing")]
-        if memory::faults::is_due() {
+        if faults::is_due() {
             return Err(error);
         }
         let align = align.max(memory::MIN_ALIGN);

@@ -6,7 +6,7 @@
 use super::{Allocator, Mishap, Operation, Run, mishap, subject::Subject};
 use crate::{
     erased::{CellsMut, ElementType, Failure},
-    memory::faults,
+    faults,
     segment::{Ledger, Segment, Source},
 };
 use std::cell::Cell;

@@ -54,6 +54,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict", action="store_true", help="exit with 1 for refusals that nobody expects, too"
     )
+    parser.add_argument(
+        "--faults",
+        action="store_true",
+        help="run each operation again and again, each of its steps failing once",
+    )
+    parser.add_argument(
+        "--kind",
+        metavar="KIND",
+        action="append",
+        help="with --faults: what fails: allocation, element (the default: both), heap, or "
+        "MODULE:NAME of what counts and fails by itself",
+    )
+    parser.add_argument(
+        "--every",
+        metavar="N",
+        type=_jobs,
+        default=1,
+        help="with --faults: every N-th operation only",
+    )
+    parser.add_argument(
+        "--limit",
+        metavar="N",
+        type=_jobs,
+        default=300,
+        help="with --faults: most steps of an operation that fail (default: 300)",
+    )
     parser.add_argument("--list", action="store_true", help="list the operations, and run none")
     parser.add_argument("--verbose", action="store_true", help="show the operations that work, too")
     parser.set_defaults(run=_run)
@@ -111,6 +137,8 @@ def _run(options: argparse.Namespace) -> int:
     for problem in filter(None, map(_cannot_write, files)):
         print(f"denizen check: {problem}", file=sys.stderr)
         return 2
+    if options.faults:
+        return _run_faults(options)
     # As Ctrl-C does: what was begun is cleaned up.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     bar = _Bar()
@@ -145,6 +173,49 @@ def _run(options: argparse.Namespace) -> int:
     return report.status(options.strict)
 
 
+def _run_faults(options: argparse.Namespace) -> int:
+    from .element import ElementError, find_dtype, find_values
+    from .faults import run_faults
+    from .faults.source import ENVIRONMENT, restart_counting
+    from .runner import selected
+
+    kinds = options.kind or ["allocation", "element"]
+    if "element" in kinds and os.environ.get(ENVIRONMENT) != "1":
+        restart_counting()
+    # As Ctrl-C does: what was begun is cleaned up.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    bar = _Bar()
+    try:
+        find_dtype(options.element)
+        if not selected(options.only, options.section):
+            raise ElementError("no operation matches; --list shows all")
+        report = run_faults(
+            options.element,
+            kinds,
+            only=options.only,
+            section=options.section,
+            every=options.every,
+            jobs=options.jobs,
+            limit=options.limit,
+            timeout=options.timeout,
+            values=find_values(options.values) if options.values else None,
+            progress=bar.show_faults,
+        )
+    except ElementError as error:
+        print(f"denizen check: {error}", file=sys.stderr)
+        return 2
+    finally:
+        bar.clear()
+    print(report.table())
+    try:
+        if options.json is not None:
+            options.json.write_text(report.to_json(), encoding="utf-8")
+    except OSError as error:
+        print(f"denizen check: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    return report.status()
+
+
 class _Bar:
     """Progress on standard error: a bar on a terminal, else a line for each tenth and failure."""
 
@@ -166,6 +237,15 @@ class _Bar:
         if done * 10 // total > self._tenth:
             self._tenth = done * 10 // total
             print(f"{done} of {total} operations", file=sys.stderr)
+
+    def show_faults(self, done: int, total: int, findings: int) -> None:
+        """Progress of a run with faults."""
+        self._failures = findings
+        if self._terminal:
+            self._draw(done, total, "")
+        elif done * 10 // total > self._tenth:
+            self._tenth = done * 10 // total
+            print(f"{done} of {total} operations, {findings} findings", file=sys.stderr)
 
     def _draw(self, done: int, total: int, title: str) -> None:
         width = shutil.get_terminal_size().columns

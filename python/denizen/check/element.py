@@ -26,6 +26,7 @@ __all__ = [
     "find_dtype",
     "find_values",
     "make_values",
+    "named",
     "ways_of",
 ]
 
@@ -49,7 +50,7 @@ def _imported(module: str) -> Any:
         raise ElementError(f"cannot import {module}: {type(error).__name__}: {error}") from error
 
 
-def _named(text: str, what: str) -> Any:
+def named(text: str, what: str) -> Any:
     """The object that MODULE:NAME names."""
     module, separator, name = text.partition(":")
     if not (module and separator and name):
@@ -84,7 +85,7 @@ def find_dtype(element: Any) -> np.dtype[Any]:
 
     Raises `ElementError` for anything that is no registered element type.
     """
-    found: Any = _named(element, "an element type") if isinstance(element, str) else element
+    found: Any = named(element, "an element type") if isinstance(element, str) else element
     dtype: np.dtype[Any]
     if isinstance(found, type) and issubclass(found, np.dtype):
         make: Any = found
@@ -105,7 +106,7 @@ def find_dtype(element: Any) -> np.dtype[Any]:
 
 def find_values(text: str) -> Callable[[], list[Any]]:
     """The values that MODULE:NAME names: a list of them, or a function that returns one."""
-    found = _named(text, "a list of values")
+    found = named(text, "a list of values")
     return as_values(found, text)
 
 

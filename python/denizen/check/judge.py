@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import pickle
 import re
-import sys
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +15,7 @@ import numpy as np
 
 from .. import Integer, _runtime
 from .element import COUNT, Element, Probe
+from .errors import forget, in_words, lost_exceptions
 from .excuses import excuse_of
 from .operation import Capability, Operation, Run
 from .oracle import Comparison, known_values, shared
@@ -77,7 +75,7 @@ def judge(operation: Operation, element: Element, folder: Path) -> Finding:
     """Run an operation on arrays of the type and on object arrays, and compare."""
     warnings.simplefilter("ignore")
     before = _balances()
-    with _lost_exceptions() as lost:
+    with lost_exceptions() as lost:
         finding = _compared(operation, element, folder, lost)
         gc.collect()
     leaked = _leaked(before)
@@ -85,7 +83,7 @@ def judge(operation: Operation, element: Element, folder: Path) -> Finding:
         return finding
     # The object arrays may have a part in it: count once more without them.
     before = _balances()
-    _forget(_attempt(operation.run, Subject(element, folder=folder))[1])
+    forget(_attempt(operation.run, Subject(element, folder=folder))[1])
     leaked = _leaked(before) or leaked
     counts = ", ".join(f"{count:+d} {name}" for name, count in leaked.items())
     detail = f"objects that outlive the operation: {counts} (negative: destroyed too often)"
@@ -113,21 +111,6 @@ def _leaked(before: dict[str, int]) -> dict[str, int]:
     }
 
 
-@contextlib.contextmanager
-def _lost_exceptions() -> Iterator[list[str]]:
-    """Exceptions that nobody could raise, in words."""
-    lost: list[str] = []
-
-    def note(unraisable: Any) -> None:
-        lost.append(_in_words(unraisable.exc_value))
-
-    old, sys.unraisablehook = sys.unraisablehook, note
-    try:
-        yield lost
-    finally:
-        sys.unraisablehook = old
-
-
 def _attempt(run: Run, subject: Subject) -> tuple[Any, BaseException | None]:
     try:
         return run(subject), None
@@ -141,7 +124,7 @@ def _compared(operation: Operation, element: Element, folder: Path, lost: list[s
     found, error = _attempt(operation.run, subject)
     if error is not None:
         finding = _judge_error(error, operation, element, folder)
-        _forget(error)
+        forget(error)
         return finding
     # Destructors of the type may raise whenever objects end: then they do so here as well.
     lost_here = list(lost)
@@ -169,10 +152,10 @@ def _judge_result(
         wanted, error = _attempt(run, oracle)
         if error is None:
             return _judge_values(found, subject, wanted, oracle, operation, element)
-        raised = _in_words(error)
+        raised = in_words(error)
         why = why or raised
         incapable = isinstance(error, _INCAPABLE)
-        _forget(error)
+        forget(error)
         if not incapable:
             return Finding(Verdict.WRONG, f"returned {_briefly(found)}; objects raise {raised}")
     return _judge_alone(found, element, why)
@@ -196,8 +179,8 @@ def _judge_values(
     try:
         problem = comparison.difference(found, wanted)
     except Exception as error:
-        problem = f"the result cannot be read: {_in_words(error)}"
-        _forget(error)
+        problem = f"the result cannot be read: {in_words(error)}"
+        forget(error)
     # An oracle of its own makes results in its own way.
     if problem is None and operation.oracle is None:
         problem = shared(found, subject, wanted, oracle)
@@ -219,8 +202,8 @@ def _judge_alone(found: Any, element: Element, why: str) -> Finding:
     try:
         count, stranger = known_values(found, element)
     except Exception as error:
-        detail = f"the result cannot be read: {_in_words(error)}"
-        _forget(error)
+        detail = f"the result cannot be read: {in_words(error)}"
+        forget(error)
         return Finding(Verdict.WRONG, detail)
     if count and stranger is None:
         return Finding(
@@ -243,7 +226,7 @@ def _judge_error(
     # `np.load` wraps what unpickling raised.
     if isinstance(error, pickle.UnpicklingError) and isinstance(error.__cause__, Exception):
         error = error.__cause__
-    words = _in_words(error)
+    words = in_words(error)
     same, other = _oracle_error(error, operation, element, folder)
     if isinstance(error, _REFUSALS):
         excuse = excuse_of(error, operation, element)
@@ -270,8 +253,8 @@ def _oracle_error(
     if other is None:
         return False, None
     same = isinstance(error, type(other)) or isinstance(other, type(error))
-    words = _in_words(other)
-    _forget(other)
+    words = in_words(other)
+    forget(other)
     return same, words
 
 
@@ -279,8 +262,8 @@ def _own(error: BaseException, operation: Operation, folder: Path) -> str:
     """An exception in words if it is the type's own: integers do not raise it there."""
     _, other = _attempt(operation.run, Subject(_INTEGERS, folder=folder))
     same = other is not None and isinstance(error, type(other))
-    _forget(other)
-    return "" if same else _in_words(error)
+    forget(other)
+    return "" if same else in_words(error)
 
 
 def _refusal(error: BaseException, words: str, excuse: str | None, element: Element) -> Finding:
@@ -294,29 +277,9 @@ def _refusal(error: BaseException, words: str, excuse: str | None, element: Elem
 # ---- words
 
 
-def _in_words(error: BaseException | None) -> str:
-    """An exception and its causes on one line."""
-    parts: list[str] = []
-    while error is not None and len(parts) < 3:
-        text = " ".join(str(error).split())
-        text = text if len(text) <= 300 else f"{text[:297]}..."
-        parts.append(f"{type(error).__name__}: {text}" if text else type(error).__name__)
-        error = error.__cause__
-    return ", caused by ".join(parts)
-
-
-def _forget(error: BaseException | None) -> None:
-    """Let go of the frames of an exception, and with them of their objects."""
-    while error is not None:
-        error.__traceback__ = None
-        following = error.__cause__ or error.__context__
-        error.__cause__ = error.__context__ = None
-        error = following
-
-
 def _briefly(found: Any) -> str:
     try:
         text = " ".join(repr(found).split())
     except Exception as error:
-        return f"something whose repr raises {_in_words(error)}"
+        return f"something whose repr raises {in_words(error)}"
     return text if len(text) <= 100 else f"{text[:97]}..."

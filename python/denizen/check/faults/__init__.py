@@ -1,0 +1,15 @@
+"""`denizen check --faults`: every operation again, with each of its steps failing once."""
+
+from .report import FaultFinding, FaultReport, Tried
+from .run import run_faults
+from .source import KINDS, Source, source_named
+
+__all__ = [
+    "KINDS",
+    "FaultFinding",
+    "FaultReport",
+    "Source",
+    "Tried",
+    "run_faults",
+    "source_named",
+]

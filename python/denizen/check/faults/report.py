@@ -1,0 +1,132 @@
+"""What the runs with faults found."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+__all__ = ["FORMAT", "FaultFinding", "FaultReport", "Tried"]
+
+#: Version of the JSON format. Keys may be added to a version; none goes or changes its meaning.
+FORMAT = 1
+
+
+@dataclass
+class Tried:
+    """One operation with the steps of one kind."""
+
+    operation: str
+    kind: str
+    #: Steps that it makes without a fault.
+    steps: int = 0
+    #: Steps that are to fail: all, or an even sample.
+    planned: int = 0
+    #: Runs in which one was to fail.
+    tried: int = 0
+    #: Runs that ended with the planned failure.
+    raised: int = 0
+    #: Runs in which a step failed, and nobody needed it: the result is right.
+    survived: int = 0
+    #: Runs that did not come to the step: they take another way each time.
+    missed: int = 0
+
+
+@dataclass(frozen=True)
+class FaultFinding:
+    """A fault that an operation did not stand."""
+
+    operation: str
+    #: What failed.
+    kind: str
+    #: After how many steps; -1 for a crash without any fault.
+    step: int
+    #: "crashes", "leaks", "unusable", "wrong result", "other error" or "no error".
+    what: str
+    detail: str
+    #: The last lines that a process which crashed wrote to its standard error.
+    errors: str = ""
+    #: Why this is not denizen's fault; None where it is.
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class FaultReport:
+    """What came of all operations with all faults."""
+
+    type: str
+    denizen: str
+    numpy: str
+    python: str
+    kinds: tuple[str, ...]
+    tried: tuple[Tried, ...]
+    findings: tuple[FaultFinding, ...]
+    #: Most steps of an operation that were made to fail; beyond it, an even sample.
+    limit: int
+    seconds: float
+
+    def table(self) -> str:
+        """A table of all kinds, and the findings."""
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield f"faults in the operations of {self.type}: NumPy {self.numpy}, Python {self.python}"
+        yield ""
+        columns = ("operations", "steps", "tried", "raised", "survived", "missed", "findings")
+        yield f"{'kind':<12}" + "".join(f"{column:>12}" for column in columns)
+        for kind in self.kinds:
+            those = [tried for tried in self.tried if tried.kind == kind]
+            numbers = (
+                len(those),
+                sum(tried.steps for tried in those),
+                sum(tried.tried for tried in those),
+                sum(tried.raised for tried in those),
+                sum(tried.survived for tried in those),
+                sum(tried.missed for tried in those),
+                sum(finding.kind == kind for finding in self.findings),
+            )
+            yield f"{kind:<12}" + "".join(f"{number:>12}" for number in numbers)
+        sampled = [tried for tried in self.tried if tried.planned < tried.steps]
+        if sampled:
+            yield ""
+            yield (
+                f"{len(sampled)} of {len(self.tried)} were tried with an even sample of their "
+                f"steps (limit {self.limit} steps or the time of an operation)"
+            )
+        yield from self._findings()
+        yield ""
+        yield f"{self.failures()} failures in {self.seconds:.1f} s"
+
+    def _findings(self) -> Iterator[str]:
+        grouped: dict[tuple[str, str, str], list[FaultFinding]] = {}
+        for finding in self.findings:
+            key = (finding.operation, finding.kind, finding.what)
+            grouped.setdefault(key, []).append(finding)
+        if grouped:
+            yield ""
+        for (operation, kind, what), those in grouped.items():
+            steps = ", ".join(str(finding.step) for finding in those[:12])
+            more = ", .." if len(those) > 12 else ""
+            reason = f" [{those[0].reason}]" if those[0].reason else ""
+            yield f"{what:<13} {operation}: {kind} {steps}{more}{reason}"
+            yield f"              {those[0].detail}"
+            if those[0].errors:
+                yield from (f"              | {line}" for line in those[0].errors.splitlines()[:12])
+
+    def failures(self) -> int:
+        """Findings that have no reason outside denizen."""
+        return sum(finding.reason is None for finding in self.findings)
+
+    def status(self) -> int:
+        """The exit status: 1 where something failed."""
+        return int(self.failures() > 0)
+
+    def counts(self) -> dict[str, int]:
+        """Findings by what they are."""
+        return dict(Counter(finding.what for finding in self.findings))
+
+    def to_json(self) -> str:
+        """Everything."""
+        content = {"format": FORMAT, "counts": self.counts(), **asdict(self)}
+        return json.dumps(content, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,295 @@
+"""One operation with one step that fails, and what it leaves behind. Runs in a forked process."""
+
+from __future__ import annotations
+
+import gc
+import json
+import signal
+import struct
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from mmap import mmap
+from pathlib import Path
+from typing import Any
+
+from ... import _inspect, _runtime
+from ..element import Element
+from ..errors import forget, in_words, lost_exceptions
+from ..operation import Operation
+from ..oracle import Comparison
+from ..subject import Subject
+from .report import FaultFinding, Tried
+from .source import PLANNED, Source
+
+__all__ = ["Place", "Server"]
+
+#: What of a subject is made before the plan: its own arrays.
+_MADE_BEFORE = ("a", "b", "h", "m")
+
+
+@dataclass
+class Place:
+    """Where a process is, in memory that its parent sees."""
+
+    memory: mmap
+    _LAYOUT = struct.Struct("7q")
+
+    def write(self, *, kind: int, operation: int, turn: int, tried: Tried) -> None:
+        self._LAYOUT.pack_into(
+            self.memory,
+            0,
+            kind,
+            operation,
+            turn,
+            tried.steps,
+            tried.tried,
+            tried.raised,
+            tried.survived,
+        )
+
+    def read(self) -> tuple[int, ...]:
+        """Kind, operation, turn; steps, tried, raised and survived of these."""
+        return self._LAYOUT.unpack_from(self.memory, 0)
+
+
+def spread(steps: int, limit: int) -> Sequence[int]:
+    """All steps, or as many as the limit, evenly, with the first and the last."""
+    if steps <= limit:
+        return range(steps)
+    return sorted({round(place * (steps - 1) / (limit - 1)) for place in range(limit)})
+
+
+@dataclass
+class _Outcome:
+    """What an attempt gave."""
+
+    result: Any = None
+    error: BaseException | None = None
+    seen: int = 0
+    happened: bool = False
+
+
+class Server:
+    """Tries many operations, each with all its steps, and writes down what it finds."""
+
+    def __init__(
+        self,
+        element: Element,
+        operations: Sequence[Operation],
+        sources: Sequence[tuple[str, Source]],
+        folder: Path,
+        log: Path,
+        place: Place,
+        *,
+        limit: int,
+        seconds: float,
+        budget: float,
+    ) -> None:
+        self._element = element
+        self._operations = operations
+        self._sources = sources
+        self._folder = folder
+        self._log = log
+        self._place = place
+        self._limit = limit
+        self._seconds = seconds
+        self._budget = budget
+        self._values: list[Any] | None = None
+        self._keys: list[Any] = []
+
+    def serve(self, kind: int, operation: int, turn: int) -> None:
+        """All kinds and operations from a place on."""
+        warnings.simplefilter("ignore")
+        if "copy" in self._element.abilities:
+            self._values = self._element.values()
+        gc.collect()
+        gc.freeze()
+        gc.disable()
+        with self._log.open("a") as log:
+            for k in range(kind, len(self._sources)):
+                first = operation if k == kind else 0
+                for o in range(first, len(self._operations)):
+                    start = turn if (k, o) == (kind, operation) else 0
+                    for entry in self._tried(k, o, start):
+                        log.write(json.dumps([type(entry).__name__, asdict(entry)]) + "\n")
+                        log.flush()
+
+    def _tried(self, kind: int, number: int, start: int) -> Iterator[Tried | FaultFinding]:
+        """One operation with the steps of one kind, from a turn on."""
+        operation = self._operations[number]
+        name, source = self._sources[kind]
+        # A crash before the first turn is one without a fault.
+        self._place.write(kind=kind, operation=number, turn=-1, tried=Tried(operation.title, name))
+        began = time.perf_counter()
+        self._alarm()
+        # The subject goes at once, and what the operation took of it stays with the result.
+        wanted, names = self._attempt(operation, source, (), None)[::2]
+        before = self._balances()
+        plain = self._attempt(operation, source, names, None)[0]
+        duration = time.perf_counter() - began
+        steps = plain.seen
+        forget(plain.error)
+        plain = _Outcome()
+        usual = self._leaked(before)
+        limit = self._limit
+        if duration * steps > self._budget:
+            limit = max(10, min(limit, round(self._budget / duration)))
+        turns = spread(steps, limit)
+        tried = Tried(operation.title, name, steps=steps, planned=len(turns))
+        for turn in range(start, len(turns)):
+            self._place.write(kind=kind, operation=number, turn=turn, tried=tried)
+            self._alarm()
+            yield from self._turn(operation, name, source, names, turns[turn], wanted, usual, tried)
+        forget(wanted.error)
+        yield tried
+
+    def _turn(
+        self,
+        operation: Operation,
+        kind: str,
+        source: Source,
+        names: Sequence[str],
+        step: int,
+        wanted: _Outcome,
+        usual: dict[str, int],
+        tried: Tried,
+    ) -> Iterator[FaultFinding]:
+        """One operation with one step that fails."""
+        before = self._balances()
+        with lost_exceptions() as lost:
+            outcome, subject, _ = self._attempt(operation, source, names, step)
+            problems = list(self._judged(outcome, wanted, lost, tried))
+            forget(outcome.error)
+            outcome = _Outcome()
+            problems += [f"unusable: {text}" for text in _unusable(subject, self._element)]
+            del subject
+        if (leaked := self._leaked(before)) != usual:
+            counts = ", ".join(f"{count:+d} {name}" for name, count in leaked.items()) or "nothing"
+            problems.append(f"leaks: {counts} outlive it (negative: destroyed too often)")
+        for problem in problems:
+            what, _, detail = problem.partition(": ")
+            yield FaultFinding(operation.title, kind, step, what, detail)
+
+    def _judged(
+        self, outcome: _Outcome, wanted: _Outcome, lost: list[str], tried: Tried
+    ) -> Iterator[str]:
+        """What is wrong with how it ended."""
+        tried.tried += 1
+        if not outcome.happened:
+            tried.missed += 1
+            return
+        if outcome.error is not None and _is_planned(outcome.error):
+            tried.raised += 1
+            return
+        tried.survived += 1
+        if outcome.error is not None:
+            if wanted.error is None or type(outcome.error) is not type(wanted.error):
+                yield f"other error: {in_words(outcome.error)}"
+            return
+        if wanted.error is not None:
+            yield f"no error: it raises {in_words(wanted.error)} without a fault"
+            return
+        try:
+            problem = Comparison(self._element).difference(outcome.result, wanted.result)
+        except Exception as error:
+            problem = f"the result cannot be read: {in_words(error)}"
+            forget(error)
+        if problem is not None:
+            reported = f"; reported: {lost[0]}" if lost else ""
+            yield f"wrong result: {problem}{reported}"
+
+    def _attempt(
+        self,
+        operation: Operation,
+        source: Source,
+        names: Sequence[str],
+        after: int | None,
+    ) -> tuple[_Outcome, Subject, tuple[str, ...]]:
+        """Run an operation on new arrays under a plan; also the names of those that it used."""
+        subject = Subject(self._element, folder=self._folder)
+        if self._values is not None:
+            subject.__dict__["_values"] = self._values
+        for name in names:
+            getattr(subject, name)
+        outcome = _Outcome()
+        source.plan(after)
+        try:
+            outcome.result = operation.run(subject)
+        except BaseException as error:
+            outcome.error = error
+        finally:
+            outcome.seen, outcome.happened = source.end()
+        used = tuple(name for name in _MADE_BEFORE if name in subject.__dict__)
+        return outcome, subject, used
+
+    def _alarm(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+
+    def _balances(self) -> dict[str, int]:
+        """Constructed minus destroyed objects, by type."""
+        return {
+            name: counters["constructed"] - counters["destroyed"]
+            for name, counters in _runtime.stats().items()
+        }
+
+    def _leaked(self, before: dict[str, int]) -> dict[str, int]:
+        """How the balances have changed."""
+        for collect in (False, True):
+            if collect:
+                gc.collect()
+            now = self._balances()
+            if now == before:
+                return {}
+        return {
+            name: balance - before.get(name, 0)
+            for name, balance in now.items()
+            if balance != before.get(name, 0)
+        }
+
+
+def _is_planned(error: BaseException | None) -> bool:
+    """Whether an exception is the planned one, or one that it brought about."""
+    known: set[int] = set()
+    waiting = [error]
+    while waiting:
+        error = waiting.pop()
+        if error is None or id(error) in known:
+            continue
+        known.add(id(error))
+        if isinstance(error, MemoryError) or PLANNED in str(error):
+            return True
+        waiting += [error.__cause__, error.__context__]
+        if isinstance(error, BaseExceptionGroup):
+            waiting += error.exceptions
+    return False
+
+
+def _unusable(subject: Subject, element: Element) -> Iterator[str]:
+    """What the arrays of a subject cannot do any more."""
+    for array in subject.sources():
+        if array is None or array.dtype != element.dtype:
+            continue
+        try:
+            _use(array, element)
+        except Exception as error:
+            yield in_words(error)
+            forget(error)
+
+
+def _use(array: Any, element: Element) -> None:
+    """Read, copy, compute with, sort and write an array, and look at its books."""
+    inspection = _inspect.inspect(array)
+    if inspection.live != sum(inspection.bitmap):
+        raise ValueError(f"{inspection.live} live cells, {sum(inspection.bitmap)} bits")
+    able = element.abilities
+    if "default" in able and "copy" in able:
+        array.tolist()
+        copy = array.copy()
+        if "arithmetic" in able:
+            _ = copy + copy
+        if "ordering" in able and copy.ndim:
+            copy.sort(axis=0)
+        if array.flags.writeable and array.size:
+            array[...] = array.flat[array.size - 1]

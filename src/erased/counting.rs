@@ -1,0 +1,309 @@
+//! Functions of a client that count their elements, so that each element can fail once.
+//!
+//! Where the process was started with `DENIZEN_FAULTS=1`, a type's functions are replaced at its
+//! registration by these, which know the client's own by their context. A batch in which an element
+//! is to fail is handed over up to that element; the failure is then reported as the client would.
+//! Functions that end objects do their work first, and sorts fail before it or after it.
+
+use crate::{
+    abi::{self, ConstructFn, ElementVTable, LoopFn, PyObject, Report, Sink, Status},
+    faults,
+};
+use std::ffi::c_void;
+
+/// What the planned failure says.
+const MESSAGE: &str = "planned fault";
+
+/// The client's vtable, with each of its functions replaced by one that counts. The copy that these
+/// refer to lives forever.
+pub(super) fn counted(client: ElementVTable) -> ElementVTable {
+    let context: *const ElementVTable = Box::leak(Box::new(client));
+    let mut counted = client;
+    counted.context = context.cast_mut().cast();
+    macro_rules! replace {
+        ($($member:ident)*) => {
+            $(counted.$member = client.$member.map(|_| $member as _);)*
+        };
+    }
+    replace!(construct copy_construct assign relocate destroy);
+    replace!(compare sort argsort nonzero hash heap_bytes);
+    replace!(to_text from_text save load to_python from_python traverse);
+    counted
+}
+
+/// A loop that counts, and its context. Its dimensions are that of the iterations and `core` more.
+pub fn counted_loop(function: LoopFn, context: *mut c_void, core: usize) -> (LoopFn, *mut c_void) {
+    let counted = Box::leak(Box::new(Counted { function, context, core }));
+    (run_loop, std::ptr::from_mut(counted).cast())
+}
+
+/// An identity that counts, and its context.
+pub fn counted_identity(function: ConstructFn, context: *mut c_void) -> (ConstructFn, *mut c_void) {
+    let counted = Box::leak(Box::new(Counted { function, context, core: 0 }));
+    (construct_identity, std::ptr::from_mut(counted).cast())
+}
+
+/// A client's function with what belongs to it.
+struct Counted<F> {
+    function: F,
+    context: *mut c_void,
+    core: usize,
+}
+
+/// # Safety
+/// `context` is that of a vtable from [`counted`].
+unsafe fn client<'a>(context: *mut c_void) -> &'a ElementVTable {
+    // SAFETY: the caller's promise: it lives forever.
+    unsafe { &*context.cast::<ElementVTable>() }
+}
+
+/// Reports the planned failure after `done` elements.
+///
+/// # Safety
+/// `report` points to a writable report, or is NULL.
+unsafe fn fail(report: *mut Report, done: usize) -> Status {
+    // SAFETY: the caller's promise.
+    if let Some(report) = unsafe { report.as_mut() } {
+        report.done = done;
+        return report.fail(abi::ERROR_RUNTIME, MESSAGE);
+    }
+    abi::FAILED
+}
+
+/// Runs a batch up to the element that fails.
+///
+/// # Safety
+/// `report` points to a writable report.
+unsafe fn batch(count: usize, report: *mut Report, run: impl Fn(usize) -> Status) -> Status {
+    let Some(due) = faults::failing_element(count) else { return run(count) };
+    let status = if due == 0 { abi::OK } else { run(due) };
+    // SAFETY: the caller's promise.
+    if status == abi::OK { unsafe { fail(report, due) } } else { status }
+}
+
+/// Runs a function of one element unless that fails.
+///
+/// # Safety
+/// As for [`fail`].
+unsafe fn single(report: *mut Report, run: impl FnOnce() -> Status) -> Status {
+    if faults::failing_element(1).is_some() {
+        // SAFETY: the caller's promise.
+        return unsafe { fail(report, 0) };
+    }
+    run()
+}
+
+/// Functions of the vtable that are handed batches.
+macro_rules! batches {
+    ($($member:ident($($argument:ident: $kind:ty),*; $count:ident, $($rest:ident: $more:ty),*))*) => {
+        $(unsafe extern "C" fn $member(
+            context: *mut c_void,
+            $($argument: $kind,)*
+            $count: usize,
+            $($rest: $more,)*
+            report: *mut Report,
+        ) -> Status {
+            // SAFETY: the client's own contract; a part of a batch is a batch.
+            unsafe {
+                let client = client(context);
+                batch($count, report, |count| match client.$member {
+                    Some(own) => own(client.context, $($argument,)* count, $($rest,)* report),
+                    None => abi::OK,
+                })
+            }
+        })*
+    };
+}
+
+batches! {
+    construct(cells: *mut u8, stride: isize; count,)
+    copy_construct(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
+    assign(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
+    relocate(to: *mut u8, to_stride: isize, from: *mut u8, from_stride: isize; count,)
+    nonzero(cells: *const u8, stride: isize; count, results: *mut u8, result_stride: isize)
+}
+
+/// Functions of the vtable for one element, which is done or not.
+macro_rules! singles {
+    ($($member:ident($($argument:ident: $kind:ty),*))*) => {
+        $(unsafe extern "C" fn $member(
+            context: *mut c_void,
+            $($argument: $kind,)*
+            report: *mut Report,
+        ) -> Status {
+            // SAFETY: the client's own contract.
+            unsafe {
+                let client = client(context);
+                single(report, || match client.$member {
+                    Some(own) => own(client.context, $($argument,)* report),
+                    None => abi::OK,
+                })
+            }
+        })*
+    };
+}
+
+singles! {
+    compare(left: *const u8, right: *const u8, result: *mut i32)
+    hash(cell: *const u8, hash: *mut i64)
+    to_text(cell: *const u8, sink: *mut Sink)
+    from_text(cell: *mut u8, bytes: *const u8, size: usize)
+    save(cell: *const u8, sink: *mut Sink)
+    load(cell: *mut u8, bytes: *const u8, size: usize)
+    from_python(cell: *mut u8, object: *mut PyObject)
+}
+
+/// Destroys all, as the contract wants, and then says that one failed.
+unsafe extern "C" fn destroy(
+    context: *mut c_void,
+    cells: *mut u8,
+    stride: isize,
+    count: usize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: the client's own contract.
+    unsafe {
+        let client = client(context);
+        let status = match client.destroy {
+            Some(own) => own(client.context, cells, stride, count, report),
+            None => abi::OK,
+        };
+        if faults::failing_element(count).is_some() { fail(report, count) } else { status }
+    }
+}
+
+unsafe extern "C" fn sort(
+    context: *mut c_void,
+    cells: *mut u8,
+    count: usize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: the client's own contract.
+    unsafe {
+        let client = client(context);
+        let run = || match client.sort {
+            Some(own) => own(client.context, cells, count, report),
+            None => abi::OK,
+        };
+        whole(report, run)
+    }
+}
+
+unsafe extern "C" fn argsort(
+    context: *mut c_void,
+    cells: *const u8,
+    stride: isize,
+    count: usize,
+    indices: *mut isize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: the client's own contract.
+    unsafe {
+        let client = client(context);
+        let run = || match client.argsort {
+            Some(own) => own(client.context, cells, stride, count, indices, report),
+            None => abi::OK,
+        };
+        whole(report, run)
+    }
+}
+
+/// Fails before all or after it: two steps.
+///
+/// # Safety
+/// As for [`fail`].
+unsafe fn whole(report: *mut Report, run: impl FnOnce() -> Status) -> Status {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let status = single(report, run);
+        if status == abi::OK { single(report, || abi::OK) } else { status }
+    }
+}
+
+unsafe extern "C" fn heap_bytes(
+    context: *mut c_void,
+    cells: *const u8,
+    stride: isize,
+    count: usize,
+    bytes: *mut usize,
+) -> Status {
+    // SAFETY: the client's own contract.
+    unsafe {
+        let client = client(context);
+        single(std::ptr::null_mut(), || match client.heap_bytes {
+            Some(own) => own(client.context, cells, stride, count, bytes),
+            None => abi::OK,
+        })
+    }
+}
+
+unsafe extern "C" fn to_python(
+    context: *mut c_void,
+    cell: *const u8,
+    report: *mut Report,
+) -> *mut PyObject {
+    // SAFETY: the client's own contract.
+    unsafe {
+        let client = client(context);
+        match client.to_python.filter(|_| faults::failing_element(1).is_none()) {
+            Some(own) => own(client.context, cell, report),
+            None => {
+                fail(report, 0);
+                std::ptr::null_mut()
+            }
+        }
+    }
+}
+
+/// Nothing that can fail.
+unsafe extern "C" fn traverse(
+    context: *mut c_void,
+    cell: *const u8,
+    visit: Option<unsafe extern "C" fn(object: *mut PyObject, argument: *mut c_void) -> i32>,
+    argument: *mut c_void,
+) -> i32 {
+    // SAFETY: the client's own contract.
+    unsafe {
+        let client = client(context);
+        client.traverse.map_or(0, |own| own(client.context, cell, visit, argument))
+    }
+}
+
+unsafe extern "C" fn run_loop(
+    context: *mut c_void,
+    arguments: *const *mut u8,
+    dimensions: *const isize,
+    strides: *const isize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: a context of `counted_loop`, and the client's own contract: there are `core` more
+    // dimensions, and fewer iterations are a loop as well.
+    unsafe {
+        let counted = &*context.cast::<Counted<LoopFn>>();
+        let given = std::slice::from_raw_parts(dimensions, 1 + counted.core);
+        batch(given[0] as usize, report, |count| {
+            if count == given[0] as usize {
+                return (counted.function)(counted.context, arguments, dimensions, strides, report);
+            }
+            let mut part = given.to_vec();
+            part[0] = count as isize;
+            (counted.function)(counted.context, arguments, part.as_ptr(), strides, report)
+        })
+    }
+}
+
+unsafe extern "C" fn construct_identity(
+    context: *mut c_void,
+    cells: *mut u8,
+    stride: isize,
+    count: usize,
+    report: *mut Report,
+) -> Status {
+    // SAFETY: a context of `counted_identity`, and the client's own contract.
+    unsafe {
+        let counted = &*context.cast::<Counted<ConstructFn>>();
+        batch(count, report, |count| {
+            (counted.function)(counted.context, cells, stride, count, report)
+        })
+    }
+}
