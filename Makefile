@@ -8,6 +8,7 @@
 #                                (HYPOTHESIS_PROFILE=long: many random examples a property)
 #   make test-cpp PYTHON=...     of that, the C and C++ modules of cpp-bridge
 #   make check PYTHON=...        NumPy's operations on the bundled types and two C++ examples
+#   make faults PYTHON=...       the operations with each of their steps failing once
 #   make full PYTHON=...         the same on every type that the tests register
 #   make asan [ASAN=all]         the Python tests under AddressSanitizer and LeakSanitizer: a part, or all
 #   make valgrind-cpp            those of the C and C++ modules that are marked short, under valgrind
@@ -44,7 +45,7 @@ CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
 .PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-python \
-	test-clients test-pytest test-cpp check full asan valgrind-cpp lint lint-rust lint-python fuzz valgrind \
+	test-clients test-pytest test-cpp check faults full asan valgrind-cpp lint lint-rust lint-python fuzz valgrind \
 	header bench clean
 
 help:
@@ -193,6 +194,12 @@ CHECKED ?= denizen:Integer denizen:Rational real:real standard:String
 
 check: $(STAMPS)/cpp
 	@PYTHONPATH=$(VENV)/cpp/modules .ci/check $(BIN)/python $(CHECKED)
+
+# Every FAULTS_EVERY-th operation with each of its allocations and elements failing once.
+FAULTS_EVERY ?= 1
+
+faults: $(STAMPS)/cpp $(STAMPS)/clients
+	@PYTHONPATH=$(VENV)/cpp/modules .ci/faults $(BIN)/python $(FAULTS_EVERY)
 
 full: $(STAMPS)/cpp $(STAMPS)/clients
 	@PYTHONPATH=$(VENV)/cpp/modules .ci/check $(BIN)/python

@@ -5,7 +5,6 @@
 //! threads all count. Without a plan a step costs one relaxed load.
 
 use std::cell::Cell;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// A kind of step.
@@ -109,8 +108,10 @@ fn next(count: usize) -> Option<usize> {
 
 /// Whether the process was started with `DENIZEN_FAULTS=1`: element types that are registered then
 /// count their elements ([`crate::erased::counting`]).
+#[cfg(feature = "runtime")]
 pub(crate) fn counts_elements() -> bool {
-    static ASKED: LazyLock<bool> =
-        LazyLock::new(|| std::env::var_os("DENIZEN_FAULTS").is_some_and(|value| value == "1"));
+    static ASKED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
+        std::env::var_os("DENIZEN_FAULTS").is_some_and(|value| value == "1")
+    });
     *ASKED
 }

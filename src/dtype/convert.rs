@@ -83,20 +83,28 @@ unsafe fn set(
     // SAFETY: the spare cell is vacant and aligned.
     unsafe { from_python(dtype, object, spare.address()) }?;
     let run = Run::write(cell, element.size() as isize, 1);
+    let mut destroyed = Ok(());
     access::with_segments(element, [run], |[segment]| {
         // SAFETY: one cell of the type, locked or under the GIL; the spare object moves in.
         unsafe {
             access::with_ledger(element, segment, run, || {
                 within::with_aligned_cell(element, cell, |cell| {
-                    rules::relocate(
+                    destroyed = rules::relocate(
                         element,
                         CellsMut::new(cell, element.size() as isize, 1),
                         spare.cells(),
-                    )
+                    );
+                    Ok(())
                 })
             })
         }
-    })
+    })?;
+    // The object has arrived. NumPy would take an error for the opposite, and forget a buffer of
+    // its own with the object in it.
+    if let Err(failure) = destroyed {
+        errors::write_unraisable(&failure);
+    }
+    Ok(())
 }
 
 /// # Safety

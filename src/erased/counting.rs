@@ -11,9 +11,6 @@ use crate::{
 };
 use std::ffi::c_void;
 
-/// What the planned failure says.
-const MESSAGE: &str = "planned fault";
-
 /// The client's vtable, with each of its functions replaced by one that counts. The copy that these
 /// refer to lives forever.
 pub(super) fn counted(client: ElementVTable) -> ElementVTable {
@@ -57,15 +54,15 @@ unsafe fn client<'a>(context: *mut c_void) -> &'a ElementVTable {
     unsafe { &*context.cast::<ElementVTable>() }
 }
 
-/// Reports the planned failure after `done` elements.
+/// Reports the planned failure of a function after `done` elements.
 ///
 /// # Safety
 /// `report` points to a writable report, or is NULL.
-unsafe fn fail(report: *mut Report, done: usize) -> Status {
+unsafe fn fail(name: &str, report: *mut Report, done: usize) -> Status {
     // SAFETY: the caller's promise.
     if let Some(report) = unsafe { report.as_mut() } {
         report.done = done;
-        return report.fail(abi::ERROR_RUNTIME, MESSAGE);
+        return report.fail(abi::ERROR_RUNTIME, &format!("planned fault in {name}"));
     }
     abi::FAILED
 }
@@ -74,21 +71,26 @@ unsafe fn fail(report: *mut Report, done: usize) -> Status {
 ///
 /// # Safety
 /// `report` points to a writable report.
-unsafe fn batch(count: usize, report: *mut Report, run: impl Fn(usize) -> Status) -> Status {
+unsafe fn batch(
+    name: &str,
+    count: usize,
+    report: *mut Report,
+    run: impl Fn(usize) -> Status,
+) -> Status {
     let Some(due) = faults::failing_element(count) else { return run(count) };
     let status = if due == 0 { abi::OK } else { run(due) };
     // SAFETY: the caller's promise.
-    if status == abi::OK { unsafe { fail(report, due) } } else { status }
+    if status == abi::OK { unsafe { fail(name, report, due) } } else { status }
 }
 
 /// Runs a function of one element unless that fails.
 ///
 /// # Safety
 /// As for [`fail`].
-unsafe fn single(report: *mut Report, run: impl FnOnce() -> Status) -> Status {
+unsafe fn single(name: &str, report: *mut Report, run: impl FnOnce() -> Status) -> Status {
     if faults::failing_element(1).is_some() {
         // SAFETY: the caller's promise.
-        return unsafe { fail(report, 0) };
+        return unsafe { fail(name, report, 0) };
     }
     run()
 }
@@ -106,7 +108,7 @@ macro_rules! batches {
             // SAFETY: the client's own contract; a part of a batch is a batch.
             unsafe {
                 let client = client(context);
-                batch($count, report, |count| match client.$member {
+                batch(stringify!($member), $count, report, |count| match client.$member {
                     Some(own) => own(client.context, $($argument,)* count, $($rest,)* report),
                     None => abi::OK,
                 })
@@ -134,7 +136,7 @@ macro_rules! singles {
             // SAFETY: the client's own contract.
             unsafe {
                 let client = client(context);
-                single(report, || match client.$member {
+                single(stringify!($member), report, || match client.$member {
                     Some(own) => own(client.context, $($argument,)* report),
                     None => abi::OK,
                 })
@@ -168,7 +170,11 @@ unsafe extern "C" fn destroy(
             Some(own) => own(client.context, cells, stride, count, report),
             None => abi::OK,
         };
-        if faults::failing_element(count).is_some() { fail(report, count) } else { status }
+        if faults::failing_element(count).is_some() {
+            fail("destroy", report, count)
+        } else {
+            status
+        }
     }
 }
 
@@ -185,7 +191,7 @@ unsafe extern "C" fn sort(
             Some(own) => own(client.context, cells, count, report),
             None => abi::OK,
         };
-        whole(report, run)
+        whole("sort", report, run)
     }
 }
 
@@ -204,7 +210,7 @@ unsafe extern "C" fn argsort(
             Some(own) => own(client.context, cells, stride, count, indices, report),
             None => abi::OK,
         };
-        whole(report, run)
+        whole("argsort", report, run)
     }
 }
 
@@ -212,11 +218,11 @@ unsafe extern "C" fn argsort(
 ///
 /// # Safety
 /// As for [`fail`].
-unsafe fn whole(report: *mut Report, run: impl FnOnce() -> Status) -> Status {
+unsafe fn whole(name: &str, report: *mut Report, run: impl FnOnce() -> Status) -> Status {
     // SAFETY: the caller's promise.
     unsafe {
-        let status = single(report, run);
-        if status == abi::OK { single(report, || abi::OK) } else { status }
+        let status = single(name, report, run);
+        if status == abi::OK { single(name, report, || abi::OK) } else { status }
     }
 }
 
@@ -230,7 +236,7 @@ unsafe extern "C" fn heap_bytes(
     // SAFETY: the client's own contract.
     unsafe {
         let client = client(context);
-        single(std::ptr::null_mut(), || match client.heap_bytes {
+        single("heap_bytes", std::ptr::null_mut(), || match client.heap_bytes {
             Some(own) => own(client.context, cells, stride, count, bytes),
             None => abi::OK,
         })
@@ -248,7 +254,7 @@ unsafe extern "C" fn to_python(
         match client.to_python.filter(|_| faults::failing_element(1).is_none()) {
             Some(own) => own(client.context, cell, report),
             None => {
-                fail(report, 0);
+                fail("to_python", report, 0);
                 std::ptr::null_mut()
             }
         }
@@ -281,7 +287,7 @@ unsafe extern "C" fn run_loop(
     unsafe {
         let counted = &*context.cast::<Counted<LoopFn>>();
         let given = std::slice::from_raw_parts(dimensions, 1 + counted.core);
-        batch(given[0] as usize, report, |count| {
+        batch("a loop", given[0] as usize, report, |count| {
             if count == given[0] as usize {
                 return (counted.function)(counted.context, arguments, dimensions, strides, report);
             }
@@ -302,7 +308,7 @@ unsafe extern "C" fn construct_identity(
     // SAFETY: a context of `counted_identity`, and the client's own contract.
     unsafe {
         let counted = &*context.cast::<Counted<ConstructFn>>();
-        batch(count, report, |count| {
+        batch("an identity", count, report, |count| {
             (counted.function)(counted.context, cells, stride, count, report)
         })
     }

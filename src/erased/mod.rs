@@ -6,10 +6,6 @@
 
 mod cells;
 mod counters;
-#[cfg_attr(
-    not(feature = "runtime"),
-    expect(dead_code, reason = "loops and identities are the runtime's")
-)]
 pub mod counting;
 mod element;
 mod failure;

@@ -3,8 +3,9 @@
 //!
 //! Number crates panic where an allocation fails, and that panic becomes a `MemoryError`. But a
 //! panic allocates, as do the texts of errors, and Rust aborts the process where such a request
-//! fails. So after a request of a thread has failed, its small requests that the system refuses are
-//! served from 32 KiB set aside, until [`over`] says that Python has its exception.
+//! fails. So small requests that the system refuses are served from 32 KiB set aside: half of it
+//! for any, all of it for those of a thread whose request has failed, until [`over`] says that
+//! Python has its exception.
 
 use crate::faults;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -46,16 +47,15 @@ fn slot_of(pointer: *mut u8) -> Option<usize> {
     (offset < RESERVE_BYTES).then_some(offset / SLOT_BYTES)
 }
 
-/// What a request gets that the system refused: a slot, or NULL.
+/// What a request gets that the system refused: a slot, or NULL, and then more slots the next time.
 #[cold]
 #[inline(never)]
 fn refused(layout: Layout) -> *mut u8 {
-    let told = EXHAUSTED.try_with(|exhausted| exhausted.replace(true)).unwrap_or(false);
-    if !told || layout.size() > SLOT_BYTES || layout.align() > 64 {
-        return std::ptr::null_mut();
-    }
+    let exhausted = EXHAUSTED.try_with(Cell::get).unwrap_or(false);
+    let most = if exhausted { SLOTS } else { SLOTS / 2 };
+    let small = layout.size() <= SLOT_BYTES && layout.align() <= 64;
     let mut taken = TAKEN.load(Ordering::Relaxed);
-    while taken != u64::MAX {
+    while small && (taken.count_ones() as usize) < most {
         let slot = taken.trailing_ones() as usize;
         match TAKEN.compare_exchange_weak(
             taken,
@@ -67,6 +67,8 @@ fn refused(layout: Layout) -> *mut u8 {
             Err(now) => taken = now,
         }
     }
+    // A thread that is ending has nobody to tell.
+    let _ = EXHAUSTED.try_with(|exhausted| exhausted.set(true));
     std::ptr::null_mut()
 }
 
@@ -164,11 +166,12 @@ mod tests {
     use std::collections::HashSet;
 
     #[test]
-    fn small_requests_of_a_thread_whose_request_failed_are_served_until_it_is_told() {
+    fn small_requests_are_served_and_those_of_a_thread_whose_request_failed_longer() {
         let small = Layout::from_size_align(SLOT_BYTES, 64).unwrap();
-        assert!(refused(small).is_null(), "the first failure is the caller's");
+        let mut slots: HashSet<_> = (0..SLOTS / 2).map(|_| refused(small)).collect();
+        assert!(refused(small).is_null(), "the rest is for telling of a failure");
         assert!(refused(Layout::from_size_align(SLOT_BYTES + 1, 1).unwrap()).is_null());
-        let slots: HashSet<_> = (0..SLOTS).map(|_| refused(small)).collect();
+        slots.extend((0..SLOTS / 2).map(|_| refused(small)));
         assert_eq!(slots.len(), SLOTS);
         assert!(slots.iter().all(|slot| !slot.is_null() && slot.addr() % 64 == 0));
         assert!(refused(small).is_null(), "the reserve is used up");
@@ -185,8 +188,6 @@ mod tests {
             Heap.dealloc(moved, Layout::from_size_align(4 * SLOT_BYTES, 64).unwrap());
         }
         assert_eq!(TAKEN.load(Ordering::Relaxed), 0);
-        over();
-        assert!(refused(small).is_null());
         over();
     }
 }

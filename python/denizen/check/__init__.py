@@ -11,6 +11,7 @@ cannot do must be refused with a message that says why.
 
 from .element import ElementError
 from .expected import ExpectedError
+from .faults import FaultReport, run_faults
 from .judge import Verdict
 from .operation import Operation, Table
 from .report import Report, Result, Stale
@@ -20,6 +21,7 @@ from .subject import Subject
 __all__ = [
     "ElementError",
     "ExpectedError",
+    "FaultReport",
     "Operation",
     "Report",
     "Result",
@@ -28,4 +30,5 @@ __all__ = [
     "Table",
     "Verdict",
     "run",
+    "run_faults",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,15 +32,22 @@ def forget(error: BaseException | None) -> None:
 
 
 @contextlib.contextmanager
-def lost_exceptions() -> Iterator[list[str]]:
-    """Exceptions that nobody could raise, in words."""
+def lost_exceptions(of_threads: list[str] | None = None) -> Iterator[list[str]]:
+    """Exceptions that nobody could raise, in words; a list is given those that end threads."""
     lost: list[str] = []
 
     def note(unraisable: Any) -> None:
         lost.append(in_words(unraisable.exc_value))
 
+    def note_of_thread(end: Any) -> None:
+        if of_threads is not None:
+            of_threads.append(in_words(end.exc_value))
+
     old, sys.unraisablehook = sys.unraisablehook, note
+    old_of_threads = threading.excepthook
+    if of_threads is not None:
+        threading.excepthook = note_of_thread
     try:
         yield lost
     finally:
-        sys.unraisablehook = old
+        sys.unraisablehook, threading.excepthook = old, old_of_threads

@@ -27,6 +27,8 @@ class Tried:
     tried: int = 0
     #: Runs that ended with the planned failure.
     raised: int = 0
+    #: Runs with the right result, the failure reported as one that nobody could raise.
+    reported: int = 0
     #: Runs in which a step failed, and nobody needed it: the result is right.
     survived: int = 0
     #: Runs that did not come to the step: they take another way each time.
@@ -73,20 +75,15 @@ class FaultReport:
     def _lines(self) -> Iterator[str]:
         yield f"faults in the operations of {self.type}: NumPy {self.numpy}, Python {self.python}"
         yield ""
-        columns = ("operations", "steps", "tried", "raised", "survived", "missed", "findings")
-        yield f"{'kind':<12}" + "".join(f"{column:>12}" for column in columns)
+        names = ("steps", "tried", "raised", "reported", "survived", "missed")
+        yield f"{'kind':<12}" + "".join(
+            f"{name:>11}" for name in ("operations", *names, "findings")
+        )
         for kind in self.kinds:
             those = [tried for tried in self.tried if tried.kind == kind]
-            numbers = (
-                len(those),
-                sum(tried.steps for tried in those),
-                sum(tried.tried for tried in those),
-                sum(tried.raised for tried in those),
-                sum(tried.survived for tried in those),
-                sum(tried.missed for tried in those),
-                sum(finding.kind == kind for finding in self.findings),
-            )
-            yield f"{kind:<12}" + "".join(f"{number:>12}" for number in numbers)
+            found = sum(finding.kind == kind for finding in self.findings)
+            sums = (sum(getattr(tried, name) for tried in those) for name in names)
+            yield f"{kind:<12}" + "".join(f"{number:>11}" for number in (len(those), *sums, found))
         sampled = [tried for tried in self.tried if tried.planned < tried.steps]
         if sampled:
             yield ""

@@ -20,6 +20,7 @@ from ..operation import Operation, Table
 from ..probing import probed
 from ..process import Ending, Task, run_tasks
 from ..runner import selected
+from .known import explained
 from .report import FaultFinding, FaultReport, Tried
 from .source import Source, source_named
 from .trial import Place, Server
@@ -155,7 +156,9 @@ def run_faults(
         kinds=tuple(kinds),
         tried=tuple(_merged(tried, order)),
         findings=tuple(
-            sorted(findings, key=lambda finding: (order[finding.operation], finding.step))
+            sorted(
+                explained(findings), key=lambda finding: (order[finding.operation], finding.step)
+            )
         ),
         limit=limit,
         seconds=round(time.monotonic() - started, 3),
@@ -166,7 +169,7 @@ def _crash(
     chunk: _Chunk, ending: Ending, sources: Sequence[tuple[str, Source]]
 ) -> tuple[FaultFinding, Tried]:
     """What a process was at when it died, and what it had done of that."""
-    kind, operation, turn, steps, tried, raised, survived = chunk.place.read()
+    kind, operation, turn, steps, tried, raised, reported, survived = chunk.place.read()
     title, name = chunk.operations[operation].title, sources[kind][0]
     failure = (ending.failure or "").strip()
     first, _, rest = failure.partition("\n")
@@ -175,7 +178,7 @@ def _crash(
         detail = "no end"
     errors = "\n".join(filter(None, (rest, ending.errors)))
     finding = FaultFinding(title, name, turn, "crashes", detail, errors)
-    return finding, Tried(title, name, steps, steps, tried + 1, raised, survived)
+    return finding, Tried(title, name, steps, steps, tried + 1, raised, reported, survived)
 
 
 def _read(log: Path, tried: list[Tried], findings: list[FaultFinding]) -> None:
@@ -196,6 +199,6 @@ def _merged(tried: list[Tried], order: dict[str, int]) -> list[Tried]:
         known = merged.setdefault((part.operation, part.kind), Tried(part.operation, part.kind))
         known.steps = max(known.steps, part.steps)
         known.planned = max(known.planned, part.planned)
-        for name in ("tried", "raised", "survived", "missed"):
+        for name in ("tried", "raised", "reported", "survived", "missed"):
             setattr(known, name, getattr(known, name) + getattr(part, name))
     return sorted(merged.values(), key=lambda entry: (order[entry.operation], entry.kind))

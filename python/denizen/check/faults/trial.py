@@ -34,7 +34,7 @@ class Place:
     """Where a process is, in memory that its parent sees."""
 
     memory: mmap
-    _LAYOUT = struct.Struct("7q")
+    _LAYOUT = struct.Struct("8q")
 
     def write(self, *, kind: int, operation: int, turn: int, tried: Tried) -> None:
         self._LAYOUT.pack_into(
@@ -46,11 +46,12 @@ class Place:
             tried.steps,
             tried.tried,
             tried.raised,
+            tried.reported,
             tried.survived,
         )
 
     def read(self) -> tuple[int, ...]:
-        """Kind, operation, turn; steps, tried, raised and survived of these."""
+        """Kind, operation, turn; steps, tried, raised, reported and survived of these."""
         return self._LAYOUT.unpack_from(self.memory, 0)
 
 
@@ -158,9 +159,10 @@ class Server:
     ) -> Iterator[FaultFinding]:
         """One operation with one step that fails."""
         before = self._balances()
-        with lost_exceptions() as lost:
+        of_threads: list[str] = []
+        with lost_exceptions(of_threads) as lost:
             outcome, subject, _ = self._attempt(operation, source, names, step)
-            problems = list(self._judged(outcome, wanted, lost, tried))
+            problems = list(self._judged(outcome, wanted, lost, of_threads, tried))
             forget(outcome.error)
             outcome = _Outcome()
             problems += [f"unusable: {text}" for text in _unusable(subject, self._element)]
@@ -173,7 +175,12 @@ class Server:
             yield FaultFinding(operation.title, kind, step, what, detail)
 
     def _judged(
-        self, outcome: _Outcome, wanted: _Outcome, lost: list[str], tried: Tried
+        self,
+        outcome: _Outcome,
+        wanted: _Outcome,
+        lost: list[str],
+        of_threads: list[str],
+        tried: Tried,
     ) -> Iterator[str]:
         """What is wrong with how it ended."""
         tried.tried += 1
@@ -183,7 +190,14 @@ class Server:
         if outcome.error is not None and _is_planned(outcome.error):
             tried.raised += 1
             return
-        tried.survived += 1
+        if any(map(_planned_words, of_threads)):
+            # The others miss what that thread was to do.
+            tried.reported += 1
+            return
+        if any(map(_planned_words, lost)):
+            tried.reported += 1
+        else:
+            tried.survived += 1
         if outcome.error is not None:
             if wanted.error is None or type(outcome.error) is not type(wanted.error):
                 yield f"other error: {in_words(outcome.error)}"
@@ -197,8 +211,7 @@ class Server:
             problem = f"the result cannot be read: {in_words(error)}"
             forget(error)
         if problem is not None:
-            reported = f"; reported: {lost[0]}" if lost else ""
-            yield f"wrong result: {problem}{reported}"
+            yield f"wrong result: {problem}"
 
     def _attempt(
         self,
@@ -247,6 +260,11 @@ class Server:
             for name, balance in now.items()
             if balance != before.get(name, 0)
         }
+
+
+def _planned_words(words: str) -> bool:
+    """Whether an exception in words is the planned one."""
+    return PLANNED in words or MemoryError.__name__ in words
 
 
 def _is_planned(error: BaseException | None) -> bool:

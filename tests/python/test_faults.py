@@ -1,0 +1,185 @@
+"""`denizen check --faults` sees what a fault can do to an operation, and lets the rest alone."""
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import denizen
+from denizen import _runtime
+from denizen.check import Table
+from denizen.check.element import ElementError
+from denizen.check.faults import run_faults, source_named
+from denizen.check.faults.known import read_known
+from denizen.check.faults.trial import spread
+
+KEPT = []
+
+
+def failing(run, otherwise):
+    """An operation that does something else where an allocation fails."""
+
+    def operation(s):
+        try:
+            return run(s)
+        except MemoryError:
+            pass
+        # Outside, so that what is raised has no cause.
+        return otherwise(s)
+
+    return operation
+
+
+def found(operation, **options):
+    table = Table("some")
+    table.add("operation", operation)
+    report = run_faults(
+        denizen.Integer, ["allocation"], tables=[table], jobs=1, **({"timeout": 5} | options)
+    )
+    return report
+
+
+def test_an_operation_that_raises_is_right_at_every_step():
+    report = found(lambda s: [s.zeros(10), s.a + s.b, s.a.copy()])
+    (tried,) = report.tried
+    assert tried.steps == tried.tried == tried.raised == 3
+    assert not report.findings and report.status() == 0
+    assert "0 failures" in report.table()
+
+
+def test_a_fault_that_nobody_needs_to_see_is_survived():
+    report = found(failing(lambda s: s.a.copy(), lambda s: s.a))
+    (tried,) = report.tried
+    assert (tried.tried, tried.survived) == (1, 1) and not report.findings
+
+
+def raise_another(s):
+    raise ValueError("something else")
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "what"),
+    [
+        (lambda s: s.b, "wrong result"),
+        # More objects than those of the subject.
+        (lambda s: KEPT.append(s.b.copy()), "leaks"),
+        (lambda s: ctypes.string_at(0), "crashes"),
+        (lambda s: os._exit(3), "crashes"),
+        (lambda s: time.sleep(60), "crashes"),
+        (raise_another, "other error"),
+    ],
+)
+def test_what_goes_wrong_after_a_fault_is_named(otherwise, what):
+    report = found(failing(lambda s: s.a.copy(), otherwise), timeout=2)
+    assert what in {finding.what for finding in report.findings}, report.table()
+    assert report.status() == 1
+    assert all(finding.step == 0 for finding in report.findings)
+
+
+def test_steps_are_spread_over_all():
+    assert list(spread(5, 10)) == [0, 1, 2, 3, 4]
+    some = spread(1000, 10)
+    assert len(some) == 10 and some[0] == 0 and some[-1] == 999
+
+
+def test_a_plan_counts_and_fails_once():
+    _runtime._plan_fault("allocation", None)
+    np.zeros(10, dtype=denizen.Integer)
+    assert _runtime._end_fault() == (1, False)
+    _runtime._plan_fault("allocation", 1)
+    np.zeros(10, dtype=denizen.Integer)
+    with pytest.raises(MemoryError):
+        np.zeros(10, dtype=denizen.Integer)
+    np.zeros(10, dtype=denizen.Integer)
+    assert _runtime._end_fault() == (3, True)
+    np.zeros(10, dtype=denizen.Integer)
+    assert _runtime._end_fault() == (0, False)
+
+
+def test_sources_that_cannot_be_used_say_why():
+    with pytest.raises(ValueError, match="nothing. is no kind of fault"):
+        _runtime._plan_fault("nothing", 1)
+    if os.environ.get("DENIZEN_FAULTS") != "1":
+        with pytest.raises(ElementError, match="DENIZEN_FAULTS=1"):
+            source_named("element")
+    with pytest.raises(ElementError, match="no source of faults"):
+        source_named("os:path")
+
+
+def test_the_command_counts_elements_and_writes_everything_down(tmp_path):
+    file = tmp_path / "faults.json"
+    end = subprocess.run(
+        [
+            *(sys.executable, "-m", "denizen", "check", "denizen:Rational", "--faults"),
+            *("--only", "resizing: to *", "--json", str(file)),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert end.returncode == 0, end.stdout + end.stderr
+    report = json.loads(file.read_text())
+    assert report["kinds"] == ["allocation", "element"] and not report["findings"]
+    elements = [tried for tried in report["tried"] if tried["kind"] == "element"]
+    assert all(tried["tried"] == tried["planned"] > 5 for tried in elements)
+    assert sum(tried["raised"] for tried in elements) > 50
+
+
+# ---- what NumPy itself does not stand: reproduced with its own dtypes
+
+BROADCAST = """
+import _testcapi, gc, numpy as np
+step = next(iter(np.broadcast(np.arange(1e10, 1e10 + 5), np.arange(5.0)))).__class__
+pairs = iter(np.broadcast(np.arange(1e10, 1e10 + 5), np.arange(5.0)))
+gc.disable()
+_testcapi.set_nomemory(1, 2)
+try:
+    next(pairs)
+except BaseException as error:
+    _testcapi.remove_mem_hooks()
+    print(type(error).__name__)
+"""
+
+
+def test_numpy_makes_tuples_with_null_where_broadcast_cannot_read():
+    end = subprocess.run(
+        [sys.executable, "-c", BROADCAST], capture_output=True, text=True, check=False
+    )
+    # An interpreter that does not check results dies later.
+    assert end.stdout.strip() == "SystemError" or end.returncode < 0, end
+
+
+def test_numpy_replaces_what_an_assignment_to_flat_raises():
+    with pytest.raises(ValueError, match="Error setting single item of array"):
+        np.zeros(3).flat[1] = object
+
+
+AT = """
+import _testcapi, gc, numpy as np
+gc.disable()
+kinds = set()
+for step in range(30):
+    numbers, more = np.array([1.5, 2.5], dtype=object), np.array([10**12, 10**13])
+    _testcapi.set_nomemory(step, step + 1)
+    try:
+        np.add.at(numbers, [1, 1], more)
+    except BaseException as error:
+        _testcapi.remove_mem_hooks()
+        kinds.add(str(error)[:21])
+    _testcapi.remove_mem_hooks()
+print(sorted(kinds))
+"""
+
+
+def test_numpy_replaces_what_a_cast_raises_in_a_buffer_of_ufunc_at():
+    end = subprocess.run([sys.executable, "-c", AT], capture_output=True, text=True, check=False)
+    assert "Iterator reset failed" in end.stdout, end
+
+
+def test_all_that_is_known_of_numpy_is_shown_here():
+    assert len(read_known()) == 3
