@@ -3,7 +3,7 @@
 use super::{
     Kind, Operation, heap, hooks, lifecheck::Target, mishap, model, tracer_type::TracerType,
 };
-use crate::memory::faults;
+use crate::faults;
 use std::{
     fmt::{self, Write},
     panic::{AssertUnwindSafe, catch_unwind},
