@@ -90,9 +90,9 @@ impl<T: 'static> Checked<T> {
             Ok(definition) => Box::leak(Box::new(definition)),
             Err(error) => panic!("{error}"),
         };
-        let vtable = Box::leak(Box::new(injection::wrapped(definition.vtable())));
+        let vtable = injection::wrapped(definition.vtable());
         // SAFETY: a complete vtable, whose functions are those of the definition or call them.
-        let element = match unsafe { ElementType::from_vtable(vtable) } {
+        let element = match unsafe { ElementType::from_vtable(&raw const vtable) } {
             Ok(element) => Box::leak(Box::new(element)),
             Err(error) => panic!("{error}"),
         };

@@ -45,6 +45,7 @@ pub(super) fn attempt<T: Target>(operations: &[Operation]) -> Result<(), Finding
 /// The closure cannot be used, or its values are broken.
 pub(super) fn try_maker<T: Target>() -> Result<(), Finding> {
     let _watch = heap::Watch::begin();
+    model::begin();
     let outcome = hooks::watched(&[], write_test::<T>, || {
         let tried = catch_unwind(AssertUnwindSafe(|| T::checked().try_maker()));
         tried.unwrap_or_else(|payload| {
@@ -52,7 +53,8 @@ pub(super) fn try_maker<T: Target>() -> Result<(), Finding> {
             Err(hooks::take_panic().unwrap_or_default())
         })
     });
-    let trouble = heap::trouble().map_or(Ok(()), |what| Err(format!("a value alone: {what}")));
+    let trouble =
+        heap::trouble().map_or(Ok(()), |what| Err(format!("without any operation: {what}")));
     outcome.and(trouble).map_err(|message| Finding { message })
 }
 
@@ -64,7 +66,7 @@ fn once<T: Target>(operations: &[Operation]) -> Result<Option<String>, Finding> 
     let other = TracerType::borrow(Kind::OverAligned);
     let watch = heap::Watch::begin();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
-        model::run_on(&checked, other.element, operations, || ());
+        model::run_on(&checked, other.element, operations);
     }));
     checked.forget();
     let said = match outcome {
@@ -131,22 +133,26 @@ pub(super) fn shrunk<T: Target>(records: &[[u8; 8]], finding: Finding) -> (Findi
             }
             length /= 2;
         }
-        // Then their numbers: the high bytes of wide ones, then all.
+        // Then their numbers: those of two bytes, then each byte.
         for index in 0..best.records.len() {
-            for byte in [7, 3, 5, 1, 2, 4, 6] {
-                for smaller in [
-                    0,
-                    1,
-                    2,
-                    best.records[index][byte] / 2,
-                    best.records[index][byte].wrapping_sub(1),
-                ] {
-                    if smaller < best.records[index][byte] {
-                        let mut simpler = best.records.clone();
-                        simpler[index][byte] = smaller;
-                        if try_out(simpler, &mut best) {
-                            break;
-                        }
+            for low in [2, 4] {
+                let record = best.records[index];
+                let wide = u16::from_le_bytes([record[low], record[low + 1]]);
+                for smaller in [0, 1, 2, 3, wide % 64, wide % 130, wide / 2] {
+                    let mut simpler = best.records.clone();
+                    simpler[index][low..low + 2].copy_from_slice(&smaller.to_le_bytes());
+                    if smaller < wide && try_out(simpler, &mut best) {
+                        break;
+                    }
+                }
+            }
+            for byte in [7, 1, 6, 2, 4] {
+                let value = best.records[index][byte];
+                for smaller in [0, 1, 2, value / 2, value.wrapping_sub(1)] {
+                    let mut simpler = best.records.clone();
+                    simpler[index][byte] = smaller;
+                    if smaller < value && try_out(simpler, &mut best) {
+                        break;
                     }
                 }
             }
@@ -175,6 +181,10 @@ pub(super) fn report<T: Target>(finding: &Finding, operations: &[Operation]) -> 
 
 /// Writes the sequence as a test that anyone can paste.
 pub(super) fn write_test<T: Target>(out: &mut dyn Write, operations: &[Operation]) -> fmt::Result {
+    out.write_str(
+        "// Beside a Heap: #[global_allocator] static HEAP: denizen::testing::Heap = \
+                   denizen::testing::Heap;\n",
+    )?;
     out.write_str("#[test]\nfn lifecheck_finding() {\n    denizen::lifecheck_replay!(\n")?;
     writeln!(out, "        {},\n        {},", T::NAME, T::MAKE)?;
     if !T::BUILD.is_empty() {

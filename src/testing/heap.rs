@@ -176,7 +176,11 @@ pub(super) fn trouble() -> Option<String> {
 }
 
 fn name(block: &Block) -> String {
-    format!("a block of {} bytes from operation {}", block.layout.size(), block.step + 1)
+    let size = block.layout.size();
+    match block.step.checked_add(1) {
+        Some(step) => format!("a block of {size} bytes from operation {step}"),
+        None => format!("a block of {size} bytes"),
+    }
 }
 
 fn with_books<R>(work: impl FnOnce(&mut Books) -> R) -> R {

@@ -95,7 +95,7 @@ fn print_current(cause: &str) {
         &mut out,
         format_args!(
             "\ndenizen lifecheck: {cause} in operation {} of {}. This test repeats it:\n\n",
-            super::model::step() + 1,
+            super::model::step().wrapping_add(1),
             operations.len()
         ),
     );

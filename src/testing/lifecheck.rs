@@ -151,25 +151,71 @@ fn usable<T: Target>() -> Result<(), Finding> {
 }
 
 /// A cargo-fuzz target in one line: random sequences of every operation of denizen on a type of
-/// yours, through the vtable that `denizen::element` makes for it.
+/// yours, through the vtable that [`denizen::element`](crate::client::element) makes for it.
+///
+/// In `fuzz_targets/label.rs` of a crate that `cargo fuzz init` made:
+/// ```ignore
+/// #![no_main]
+/// denizen::lifecheck!(my_crate::Label, |u| u.arbitrary().map(my_crate::Label::new));
+/// ```
+///
+/// # Arguments
+/// 1. The type. Write its full path, as you write it in a test of the crate: findings are printed
+///    with it.
+/// 2. A closure that makes values of an [`Unstructured`](crate::testing::arbitrary::Unstructured): it
+///    returns a value, or a `Result` or `Option` of one (where there is none, the operation is left
+///    out). It captures nothing, and makes equal values of equal bytes. Without it the type's own
+///    `Arbitrary` makes them.
+/// 3. A closure that describes the type, from an [`ElementBuilder`](crate::client::ElementBuilder) on:
+///    the storage, promises, and loops of its own, as it is registered. Without it all is told to the
+///    builder that the type can do: `Clone`, `Default`, `PartialOrd`, `Ord`, and the operators on
+///    references.
+///
+/// # What is compared
+/// After each operation every cell with what it should hold: by `PartialEq`, where the type has it,
+/// else by its `Debug` text. A type with neither is still checked for its heap and its balance.
+///
+/// The macro installs [`Heap`](crate::testing::Heap). For a crate that has a global allocator of its
+/// own, write `lifecheck!(own_allocator: my_crate::Label, ..)`; leaks are then LeakSanitizer's.
+///
+/// `docs/fuzzing.md` has the way from nothing to a finding.
 #[macro_export]
 macro_rules! lifecheck {
-    ($type:ty $(,)?) => {
-        $crate::lifecheck!($type, |u| u.arbitrary());
+    (own_allocator: $type:ty $(,)?) => {
+        $crate::lifecheck!(own_allocator: $type, |u| u.arbitrary());
     };
-    ($type:ty, $make:expr $(, $build:expr)? $(,)?) => {
+    (own_allocator: $type:ty, $make:expr $(, $build:expr)? $(,)?) => {
         const _: () = {
-            #[global_allocator]
-            static HEAP: $crate::testing::Heap = $crate::testing::Heap;
             $crate::__lifecheck_target!($type, $make $(, $build)?);
             ::libfuzzer_sys::fuzz_target!(|input: $crate::testing::Input<Target>| {
                 $crate::testing::fuzz(&input)
             });
         };
     };
+    ($type:ty $(, $make:expr $(, $build:expr)?)? $(,)?) => {
+        const _: () = {
+            #[global_allocator]
+            static HEAP: $crate::testing::Heap = $crate::testing::Heap;
+        };
+        $crate::lifecheck!(own_allocator: $type $(, $make $(, $build)?)?);
+    };
 }
 
-/// The same as [`lifecheck!`], as a test.
+/// The same as [`lifecheck!`](crate::lifecheck), as a test for a stable compiler: it runs random
+/// sequences (256 of them, or `PROPTEST_CASES`), and panics with the shortest one that finds
+/// something, as a test to keep. `PROPTEST_RNG_SEED` repeats a run.
+///
+/// ```
+/// # fn main() {}
+/// #[global_allocator]
+/// static HEAP: denizen::testing::Heap = denizen::testing::Heap;
+///
+/// denizen::lifecheck_proptest!(fn labels: String);
+/// denizen::lifecheck_proptest!(fn numbers: Vec<u8>, |u| u.arbitrary());
+/// ```
+///
+/// Without `fn name:` in front, the test is called `lifecheck`. Attributes stand before `fn`. The
+/// other arguments are those of [`lifecheck!`](crate::lifecheck).
 #[cfg(feature = "proptest")]
 #[macro_export]
 macro_rules! lifecheck_proptest {

@@ -49,9 +49,14 @@ thread_local! {
 }
 
 /// The index of the operation that this thread was at when it last ran a sequence; one past the
-/// last while everything is freed.
+/// last while everything is freed, and the largest number before the first.
 pub(super) fn step() -> usize {
     STEP.get()
+}
+
+/// Before the first operation.
+pub(super) fn begin() {
+    STEP.set(usize::MAX);
 }
 
 /// Runs `operations` on segments of a type, and frees everything at the end.
@@ -64,7 +69,6 @@ pub(super) fn run_on<S: Subject>(
     subject: &S,
     other: &'static ElementType,
     operations: &[Operation],
-    mut after_each: impl FnMut(),
 ) {
     let mut model = Model {
         subject,
@@ -80,7 +84,6 @@ pub(super) fn run_on<S: Subject>(
         STEP.set(index);
         model.step(*operation);
         model.check();
-        after_each();
     }
     STEP.set(operations.len());
     subject.cancel_plans();
@@ -90,7 +93,6 @@ pub(super) fn run_on<S: Subject>(
         model.free(slot);
     }
     model.check();
-    after_each();
     model.allocator.give_back();
 }
 

@@ -17,7 +17,7 @@ use crate::{
 pub fn run(kind: Kind, operations: &[Operation]) {
     let tracer = TracerType::borrow(kind);
     let other = TracerType::borrow(if kind == Kind::Tagged { Kind::Boxed } else { Kind::Tagged });
-    run_on(&tracer, other.element, operations, || ());
+    run_on(&tracer, other.element, operations);
     assert_eq!(tracer.counts().live, 0, "objects outlive their segments");
     tracer.give_back();
     other.give_back();
