@@ -6,6 +6,7 @@
 #   make test-rust               what depends on Rust alone (once for all interpreters)
 #   make test-python PYTHON=...  what depends on the interpreter and its NumPy
 #                                (HYPOTHESIS_PROFILE=long: many random examples a property)
+#   make test-lifecheck          a stranger's Rust types under lifecheck!, also with cargo-fuzz
 #   make test-cpp PYTHON=...     of that, the C and C++ modules of cpp-bridge
 #   make check PYTHON=...        NumPy's operations on the bundled types and two C++ examples
 #   make faults PYTHON=...       the operations with each of their steps failing once
@@ -44,8 +45,8 @@ PACKAGE_SOURCES := pyproject.toml README.md $(shell find python cpp-bridge/inclu
 CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
-.PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-python \
-	test-clients test-pytest test-cpp check faults full asan valgrind-cpp lint lint-rust lint-python fuzz valgrind \
+.PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-lifecheck \
+	test-python test-clients test-pytest test-cpp check faults full asan valgrind-cpp lint lint-rust lint-python fuzz valgrind \
 	header bench clean
 
 help:
@@ -121,13 +122,17 @@ test-compile-fail:
 		--manifest-path tests/compile_fail/Cargo.toml
 
 test-doc:
-	@echo "== Rust: documentation tests of the client"
-	$(CARGO) test --locked --no-default-features --features client --doc
+	@echo "== Rust: documentation tests of the client and of the testing tools"
+	$(CARGO) test --locked --no-default-features --features proptest --doc
 
 test-loom:
 	@echo "== Rust: loom explores the interleavings of the core's protocols"
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom \
 		$(CARGO) test --locked --profile loom --no-default-features --features core --lib loom
+
+# A crate that checks its own types with `denizen::testing`, as its author would.
+test-lifecheck:
+	CARGO_TARGET_DIR=$(CURDIR)/target/lifecheck .ci/lifecheck
 
 # The test of the same name fails when the header and src/abi differ.
 header:
