@@ -15,6 +15,8 @@ memory handler: `handler`. Check for leaks: `audit`. Plain ints and fractions ou
 `to_python`.
 Exact linear algebra: `denizen.linalg`. Command line: `denizen demo`,
 `denizen check`, `denizen audit`, `denizen info`.
+
+PYTEST_DONT_REWRITE: programs may import denizen before they start pytest.
 """
 
 from importlib.metadata import version as _version

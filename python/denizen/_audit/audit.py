@@ -67,23 +67,38 @@ class Audit(ContextDecorator):
     While the block runs its members tell what has happened so far; afterwards what happened in it.
     """
 
-    def __init__(self, *, trace: bool = False, raises: bool = True, target: str = "block") -> None:
+    def __init__(
+        self,
+        *,
+        trace: bool = False,
+        raises: bool = True,
+        target: str = "block",
+        collects: bool = True,
+    ) -> None:
         self._trace = trace
         self._raises = raises
         self._target = target
+        #: Whether garbage is collected at the beginning and at the end.
+        self._collects = collects
         self._number: int | None = None
         self._around: CodeType | None = None
         self._report: Report | None = None
 
     def _recreate_cm(self) -> Self:
         """As a decorator: a new audit for each call."""
-        return type(self)(trace=self._trace, raises=self._raises, target=self._target)
+        return type(self)(
+            trace=self._trace,
+            raises=self._raises,
+            target=self._target,
+            collects=self._collects,
+        )
 
     def __enter__(self) -> Self:
         if self._number is not None or self._report is not None:
             raise RuntimeError("an audit is for one block; call `denizen.audit()` for each")
         self._around = _caller()
-        gc.collect()
+        if self._collects:
+            gc.collect()
         self._number = _runtime._audit_begin(self._trace, libraries())
         return self
 
@@ -106,7 +121,8 @@ class Audit(ContextDecorator):
         number = self._number
         if number is None:
             return
-        gc.collect()
+        if self._collects:
+            gc.collect()
         try:
             self._report = self._look(number)
         finally:

@@ -1,0 +1,306 @@
+"""The pytest plugin of denizen: tests after which objects of an element type are left fail.
+
+A module of its own, outside the package: pytest imports it at every start, in every project where
+denizen is installed, and the package would bring NumPy with it. It is imported for the first test
+that is audited.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from denizen import Audit
+    from denizen._audit.report import Leak
+
+__all__ = ["denizen_audit"]
+
+_NAME = "denizen_audit"
+
+#: Places of leaked objects that a message names.
+_MOST_PLACES = 5
+
+#: Stack frames of these packages are between the test and Python; nobody looks for a leak there.
+_RUNNERS = ("_pytest", "pluggy", "unittest", "xdist")
+
+_MARKER = f"""\
+{_NAME}(judged=True, *, trace=False, allow={{}}): \
+the test fails when objects of denizen's element types outlive it. \
+trace: every stack is kept whole. allow: how many may outlive it, by the names of types. \
+{_NAME}(False): whatever is left, the test passes."""
+
+
+@dataclass
+class _Settings:
+    """The arguments of the marker."""
+
+    judged: bool = True
+    trace: bool = field(default=False, kw_only=True)
+    allow: Mapping[str, int] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.judged, bool):
+            raise TypeError(f"got {self.judged!r} where True or False is expected")
+        if not isinstance(self.allow, Mapping) or not all(
+            isinstance(name, str) and isinstance(count, int) for name, count in self.allow.items()
+        ):
+            raise TypeError(f"got allow={self.allow!r}; numbers by names of types are expected")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("denizen", "objects in arrays of denizen's element types")
+    group.addoption(
+        "--denizen-audit",
+        action="store_true",
+        help=f"fail every test that leaves objects behind, as the marker {_NAME} does",
+    )
+    parser.addini(_NAME, "the same as --denizen-audit", type="bool", default=False)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", _MARKER)
+
+
+class _Watch:
+    """The audit of one test: from before its first fixture until after its last one."""
+
+    def __init__(self, item: pytest.Item, settings: _Settings) -> None:
+        self.item = item
+        self.settings = settings
+        self.passed = False
+        self.audit: Audit | None = None
+        #: What fixtures made that may outlive the test: objects by type, and by place.
+        self.excused: Counter[str] = Counter()
+        self.excused_places: Counter[_Place] = Counter()
+
+    def begin(self) -> None:
+        from denizen import Audit
+
+        # Most often the last test has just done it.
+        if _live() != _settled:
+            _collect_garbage()
+        settings = {"trace": self.settings.trace, "raises": False, "collects": False}
+        self.audit = Audit(**settings, target=self.item.nodeid).__enter__()
+        _watches.append(self)
+
+    def end(self) -> None:
+        if self not in _watches:
+            return
+        _watches.remove(self)
+        assert self.audit is not None
+        if any(_leaked(self.audit).values()):
+            _drop_what_pytest_keeps(self.item)
+        _collect_garbage()
+        self.audit.stop()
+
+    @contextmanager
+    def excusing(self) -> Iterator[None]:
+        """What is made in this block may outlive the test."""
+        assert self.audit is not None
+        gc.collect()
+        objects, places = _leaked(self.audit), _places(self.audit)
+        yield
+        gc.collect()
+        self.excused += _leaked(self.audit) - objects
+        self.excused_places += _places(self.audit) - places
+
+    def complaint(self) -> str | None:
+        """What to say of the objects that outlive the test, if any do that may not."""
+        if self.audit is None or not (self.settings.judged and self.passed):
+            return None
+        left = _leaked(self.audit) - self.excused
+        left = Counter({n: c for n, c in left.items() if c > self.settings.allow.get(n, 0)})
+        if not left:
+            return None
+        counted = ", ".join(
+            f"{count} {name} object{'s' if count != 1 else ''}" for name, count in left.items()
+        )
+        return "\n".join([f"{counted} outlived the test", *self._lines(left)])
+
+    def _lines(self, types: Mapping[str, int]) -> Iterator[str]:
+        from denizen._audit.text import leak_lines
+
+        assert self.audit is not None
+        excused = self.excused_places.copy()
+        shown = 0
+        for leak in self.audit.leaks:
+            free = min(excused[place := _place(leak)], leak["count"])
+            excused[place] -= free
+            if leak["type"] not in types or leak["count"] == free:
+                continue
+            if shown == _MOST_PLACES:
+                yield "  and more, made at other places"
+                return
+            shown += 1
+            first, *rest = leak_lines(_without_runners(leak, leak["count"] - free))
+            yield f"  {leak['type']}: {first}"
+            yield from (f"  {line}" for line in rest)
+
+
+#: The tests that are running and audited, innermost last: pytest may run within a test.
+_watches: list[_Watch] = []
+_WATCH = pytest.StashKey[_Watch]()
+
+#: The type of objects, the kind of memory they are in, file and line where they were made.
+_Place = tuple[str, str, str, int]
+
+
+#: Live objects by type after garbage was collected last.
+_settled: dict[str, int] = {}
+
+
+def _live() -> dict[str, int]:
+    from denizen import stats
+
+    return {name: counters["live"] for name, counters in stats().items()}
+
+
+def _collect_garbage() -> None:
+    """So that only what is reachable counts, and nothing older that ends makes up for a leak.
+    It takes long beside most tests, and is of no use where no object lives."""
+    if any(_live().values()):
+        gc.collect()
+    _settled.clear()
+    _settled.update(_live())
+
+
+def _leaked(audit: Audit) -> Counter[str]:
+    return Counter({name: figures["leaked"] for name, figures in audit.types.items()})
+
+
+def _place(leak: Leak) -> _Place:
+    site = leak["site"]
+    return leak["type"], leak["where"], site["file"] if site else "", site["line"] if site else 0
+
+
+def _places(audit: Audit) -> Counter[_Place]:
+    places: Counter[_Place] = Counter()
+    for leak in audit.leaks:
+        places[_place(leak)] += leak["count"]
+    return places
+
+
+def _without_runners(leak: Leak, count: int) -> Leak:
+    """The leak with this many objects, and the part of its stack that is not pytest's own."""
+    stack = leak["stack"]
+    for index, site in enumerate(stack):
+        parts = site["file"].replace("\\", "/").split("/")
+        if index and any(runner in parts for runner in _RUNNERS):
+            stack = stack[:index]
+            break
+    return {**leak, "count": count, "stack": stack}
+
+
+def _drop_what_pytest_keeps(item: pytest.Item) -> None:
+    """What a test leaves to pytest and cannot end itself: values of its fixtures, which are over,
+    attributes of the instance of its class, and records of `logging` with their arguments."""
+    if isinstance(item, pytest.Function):
+        item.funcargs.clear()
+    if instance := getattr(item, "_instance", None):
+        getattr(instance, "__dict__", {}).clear()
+    try:
+        from _pytest.logging import caplog_records_key
+    except ImportError:
+        return
+    for records in item.stash.get(caplog_records_key, {}).values():
+        records.clear()
+
+
+def _settings(item: pytest.Item) -> _Settings | None:
+    """How this test is to be audited, if it is."""
+    mark = item.get_closest_marker(_NAME)
+    if mark is None:
+        wanted = (
+            _NAME in getattr(item, "fixturenames", ())
+            or item.config.getoption("--denizen-audit")
+            or item.config.getini(_NAME)
+        )
+        return _Settings() if wanted else None
+    try:
+        return _Settings(*mark.args, **mark.kwargs)
+    except TypeError as error:
+        wrong = f"{error}".removeprefix("_Settings.__init__() ")
+    pytest.fail(f"{item.nodeid}: the marker {_NAME} {wrong}", pytrace=False)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    settings = _settings(item)
+    if settings is None:
+        return
+    # The test's own setup comes after those of its module and class, unless it is skipped. Its
+    # teardown comes after the ends of its fixtures, lets the instance of its class go, and comes
+    # before the ends of wider fixtures.
+    watch = item.stash[_WATCH] = _Watch(item, settings)
+    setup, teardown = item.setup, item.teardown
+
+    def begin_and_setup() -> None:
+        del item.setup
+        watch.begin()
+        setup()
+
+    def teardown_and_end() -> None:
+        del item.teardown
+        try:
+            teardown()
+        finally:
+            watch.end()
+
+    item.setup = begin_and_setup  # type: ignore[method-assign]
+    item.teardown = teardown_and_end  # type: ignore[method-assign]
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None]:
+    """A fixture that is wider than the test may make what outlives it."""
+    if not _watches or fixturedef.scope == "function":
+        yield
+        return
+    with _watches[-1].excusing():
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, Any]:
+    outcome = yield
+    if call.when == "call" and (watch := item.stash.get(_WATCH, None)):
+        # What is said about failures keeps tracebacks, and those keep arrays.
+        watch.passed = outcome.excinfo is None and outcome.get_result().passed
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    # After everything was torn down, and only if that went well.
+    watch = item.stash.get(_WATCH, None)
+    if watch is None:
+        return
+    del item.stash[_WATCH]
+    if complaint := watch.complaint():
+        pytest.fail(complaint, pytrace=False)
+
+
+@pytest.fixture
+def denizen_audit(request: pytest.FixtureRequest) -> Audit:
+    """The running audit of the test, which fails when objects outlive it.
+
+    The audit counts from before the first fixture of the test until after its last one; what
+    fixtures of a class, a module or the session make may stay. Its members say what has happened
+    so far: `denizen_audit.types["denizen.Integer"]["constructed"]`.
+    """
+    watch = request.node.stash.get(_WATCH, None)
+    if watch is None or watch.audit is None:
+        raise pytest.UsageError(
+            f"{_NAME} must be an argument of the test or of a fixture, or be named in "
+            "usefixtures: when it is asked for by getfixturevalue, the test has begun already"
+        )
+    audit: Audit = watch.audit
+    return audit
