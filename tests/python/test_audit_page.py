@@ -23,7 +23,7 @@ def site(
 
 
 def counts(**others):
-    keys = "constructed copied relocated destroyed foreign reconciled live_before live peak"
+    keys = "constructed copied relocated destroyed foreign reconciled live_before live peak scalars leaked"
     return dict.fromkeys(keys.split(), 0) | others
 
 
@@ -37,7 +37,9 @@ def report(types=("denizen.Integer",), seconds=(0.0, 0.5, 1.0), live=(0, 1200, 1
         "trace": False,
         "seconds": seconds[-1],
         "types": {
-            name: counts(constructed=1234, destroyed=1224, live=live[-1], peak=max(live))
+            name: counts(
+                constructed=1234, destroyed=1224, live=live[-1], peak=max(live), leaked=live[-1]
+            )
             for name in types
         },
         "leaks": [],
@@ -107,7 +109,7 @@ def test_the_page_says_what_outlives_the_audit_and_where_it_was_made():
     shown = Page(page(report(leaks=[LEAK])))
     assert "10 objects outlive the audit , made at 1 place" in shown.text
     assert "10 denizen.Integer simulate.py:12" in shown.text
-    assert "in an array's own memory, 1 segment, 80 bytes, first made at 350 ms" in shown.text
+    assert "in arrays, 1 segment, 80 bytes, first made at 350 ms" in shown.text
     assert "simulate.py:40 in step remember(x)" in shown.text
     assert "1,234" in shown.text and "peak 1,200" in shown.text
     assert {"timeline", "types", "leaks"} <= {found.get("id") for found in shown.of("section")}
@@ -139,10 +141,19 @@ def test_other_findings_have_their_tables():
         )
     )
     assert "cast to int64 denizen.Integer simulate.py:12 in remember" in shown.text
-    assert "3,000 3 7" in shown.text
+    assert "3,000 0 3 7" in shown.text
     assert "shuffle denizen.Integer unknown 17" in shown.text
     assert "1 segment of memory overwritten." in shown.text
     assert "0x7f00 8 bytes overwritten" in shown.text
+
+
+def test_types_without_objects_are_left_out():
+    both = report()
+    both["types"]["other.Type"] = counts()
+    shown = Page(page(both))
+    assert "denizen.Integer" in shown.text and "other.Type" not in shown.text
+    both["types"] = {"other.Type": counts()}
+    assert "No object of an element type was made" in Page(page(both | {"timeline": {}})).text
 
 
 @pytest.mark.parametrize("empty", [EMPTY, {}], ids=["empty", "nothing at all"])

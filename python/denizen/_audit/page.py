@@ -29,18 +29,21 @@ _COUNTS = {
     "relocated": ("relocated", "moved from one cell to another"),
     "destroyed": ("destroyed", "objects ended"),
     "foreign": ("foreign", "made in memory that NumPy or another library allocated"),
+    "scalars": ("scalars", "made in Python scalars that hold an object themselves"),
     "reconciled": ("reconciled", "bits of init bitmaps that were set right by the cells"),
     "live_before": ("before", "alive when the audit began"),
     "live": ("at the end", "alive when the audit ended"),
     "peak": ("peak", "alive at once, at most"),
+    "leaked": ("leaked", "alive at the end beyond those alive before"),
 }
 
 #: What the word of a leak says about its memory.
 _PLACES = {
-    "managed": "in an array's own memory",
-    "foreign": "in memory that another library allocated",
+    "managed": "in arrays",
+    "foreign": "in memory of NumPy's own (structured or unpickled arrays, buffers)",
     "adopted": "in memory lent to an array",
-    "scalar": "in scalars",
+    "scalar": "in Python scalars",
+    "unknown": "in a place that is not known",
 }
 
 _STYLE = read(Path(__file__).parent / "page.css")
@@ -56,11 +59,15 @@ def page(report: _Report) -> str:
 
 
 def _body(report: _Report) -> Iterator[str]:
-    types: Mapping[str, Mapping[str, int]] = report.get("types", {})
+    types: Mapping[str, Mapping[str, int]] = {
+        name: counts for name, counts in report.get("types", {}).items() if any(counts.values())
+    }
     leaks: Sequence[_Report] = report.get("leaks", [])
     corruptions: Sequence[_Report] = report.get("corruptions", [])
     yield f"<h1>{escape(report.get('target', 'block'))}</h1>"
     yield '<div class="faint">' + escape(_circumstances(report)) + "</div>"
+    if note := report.get("note"):
+        yield f'<div class="note">{escape(note)}</div>'
     if corruptions:
         yield (
             f'<div class="note bad"><b>{_count(len(corruptions), "segment")} of memory '
@@ -286,19 +293,17 @@ def _types(types: Mapping[str, Mapping[str, int]], colours: Mapping[str, int]) -
     )
     for name, counts in types.items():
         swatch = _swatch(colours[name]) if name in colours else ""
-        more = counts.get("live", 0) > counts.get("live_before", 0)
-        cells = "".join(
-            f'<td class="bad">{counts.get(key, 0):,}</td>'
-            if more and key == "live"
-            else f"<td>{counts.get(key, 0):,}</td>"
-            for key in _COUNTS
-        )
+        cells = "".join(f"<td{_bad(key, counts)}>{counts.get(key, 0):,}</td>" for key in _COUNTS)
         yield f'<tr><th scope="row">{swatch}{escape(name)}</th>{cells}</tr>'
     yield "</tbody></table></div>"
     yield "<details><summary>What the columns count</summary><dl>"
     for heading, told in _COUNTS.values():
         yield f"<dt>{heading}</dt><dd>{told}</dd>"
     yield "</dl></details></section>"
+
+
+def _bad(key: str, counts: Mapping[str, int]) -> str:
+    return ' class="bad"' if key == "leaked" and counts.get(key) else ""
 
 
 def _leaks(leaks: Sequence[_Report]) -> Iterator[str]:
@@ -324,7 +329,10 @@ def _leak(leak: _Report, unfolded: bool) -> str:
     if leak.get("first_made") is not None:
         facts.append(f"first made at {duration(leak['first_made'])}")
     frames = leak.get("stack") or ([leak["site"]] if leak.get("site") else [])
-    stack = "".join(f"<li>{_frame(frame)}</li>" for frame in frames)
+    here = ' class="here"'
+    stack = "".join(
+        f"<li{here if frame == leak.get('site') else ''}>{_frame(frame)}</li>" for frame in frames
+    )
     return (
         f'<details class="leak"{" open" * unfolded}><summary><b>{leak["count"]:,}</b> '
         f"{escape(leak['type'])} {_site(leak.get('site'))}</summary>"
@@ -373,13 +381,14 @@ _LISTS: list[tuple[str, str, str, dict[str, _Cell]]] = [
     (
         "foreign",
         "Foreign memory",
-        "Objects that were made in memory that NumPy allocated itself: buffers of casts and "
-        "iterators, structured arrays. They must be gone when the operation ends.",
+        "Objects in memory of NumPy's own: buffers of casts and iterators, structured and "
+        "unpickled arrays.",
         {
             "operation": _words("operation"),
             "type": _words("type"),
             "at": _made,
-            "objects": _number("constructed"),
+            "built": _number("constructed"),
+            "moved there": _number("relocated"),
             "segments": _number("segments"),
             "calls": _number("calls"),
         },
