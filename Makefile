@@ -257,6 +257,7 @@ lint-python: $(STAMPS)/lint-tools $(STAMPS)/wheel
 	$(BIN)/ruff check python tests/python benches cpp-bridge
 	$(BIN)/ruff format --check python tests/python benches cpp-bridge
 	$(BIN)/mypy --strict -p denizen
+	$(BIN)/mypy --strict python/pytest_denizen.py
 	$(BIN)/python -m mypy.stubtest denizen._runtime
 	$(BIN)/mypy --strict tests/python/typed_user.py
 	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error tests/python/typed_user.py

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,10 @@ class _Watch:
         self.settings = settings
         self.passed = False
         self.audit: Audit | None = None
+        #: Live objects by type when it began.
+        self.before: Counter[str] = Counter()
+        #: What is alive at its end and was not before.
+        self.left: Counter[str] = Counter()
         #: What fixtures made that may outlive the test: objects by type, and by place.
         self.excused: Counter[str] = Counter()
         self.excused_places: Counter[_Place] = Counter()
@@ -83,11 +87,11 @@ class _Watch:
     def begin(self) -> None:
         from denizen import Audit
 
-        # Most often the last test has just done it.
-        if _live() != _settled:
-            _collect_garbage()
-        settings = {"trace": self.settings.trace, "raises": False, "collects": False}
-        self.audit = Audit(**settings, target=self.item.nodeid).__enter__()
+        _garbage.collect_what_others_left()
+        self.before = _live()
+        trace, name = self.settings.trace, self.item.nodeid
+        audit = Audit(trace=trace, raises=False, collects=False, target=name)
+        self.audit = audit.__enter__()
         _watches.append(self)
 
     def end(self) -> None:
@@ -95,27 +99,33 @@ class _Watch:
             return
         _watches.remove(self)
         assert self.audit is not None
-        if any(_leaked(self.audit).values()):
+        if self.settings.judged and self.passed and self.leaked():
             _drop_what_pytest_keeps(self.item)
-        _collect_garbage()
+            _garbage.collect(until=lambda: not self.leaked())
+        self.left = self.leaked()
         self.audit.stop()
+        _garbage.note(self.passed)
+
+    def leaked(self) -> Counter[str]:
+        """How many more objects are alive than before, by type."""
+        return _live() - self.before
 
     @contextmanager
     def excusing(self) -> Iterator[None]:
         """What is made in this block may outlive the test."""
         assert self.audit is not None
         gc.collect()
-        objects, places = _leaked(self.audit), _places(self.audit)
+        objects, places = self.leaked(), _places(self.audit)
         yield
         gc.collect()
-        self.excused += _leaked(self.audit) - objects
+        self.excused += self.leaked() - objects
         self.excused_places += _places(self.audit) - places
 
     def complaint(self) -> str | None:
         """What to say of the objects that outlive the test, if any do that may not."""
         if self.audit is None or not (self.settings.judged and self.passed):
             return None
-        left = _leaked(self.audit) - self.excused
+        left = self.left - self.excused
         left = Counter({n: c for n, c in left.items() if c > self.settings.allow.get(n, 0)})
         if not left:
             return None
@@ -152,27 +162,47 @@ _WATCH = pytest.StashKey[_Watch]()
 _Place = tuple[str, str, str, int]
 
 
-#: Live objects by type after garbage was collected last.
-_settled: dict[str, int] = {}
+class _Garbage:
+    """When to collect garbage: a collection takes longer than most tests.
+
+    A test that leaves nothing behind needs none. What is left behind may be garbage, most often
+    young. Older garbage that ends with it would make up for what the test leaves behind, so it is
+    collected before the test: after code that was not watched, and after failures. Their tracebacks
+    keep arrays until the call of the next test.
+    """
+
+    def __init__(self) -> None:
+        #: Live objects by type at the end of the last test.
+        self._live: Counter[str] | None = None
+        #: Tests before which garbage is to be collected.
+        self._tests = 0
+
+    def collect_what_others_left(self) -> None:
+        if self._tests or self._live != _live():
+            self._tests = max(self._tests - 1, 0)
+            if _live():
+                gc.collect()
+
+    def collect(self, until: Callable[[], bool]) -> None:
+        """From the youngest objects to all, until enough has ended."""
+        for generation in (1, 2):
+            gc.collect(generation)
+            if until():
+                return
+
+    def note(self, passed: bool) -> None:
+        self._live = _live()
+        if not passed:
+            self._tests = 2
 
 
-def _live() -> dict[str, int]:
+_garbage = _Garbage()
+
+
+def _live() -> Counter[str]:
     from denizen import stats
 
-    return {name: counters["live"] for name, counters in stats().items()}
-
-
-def _collect_garbage() -> None:
-    """So that only what is reachable counts, and nothing older that ends makes up for a leak.
-    It takes long beside most tests, and is of no use where no object lives."""
-    if any(_live().values()):
-        gc.collect()
-    _settled.clear()
-    _settled.update(_live())
-
-
-def _leaked(audit: Audit) -> Counter[str]:
-    return Counter({name: figures["leaked"] for name, figures in audit.types.items()})
+    return Counter({name: figures["live"] for name, figures in stats().items() if figures["live"]})
 
 
 def _place(leak: Leak) -> _Place:

@@ -36,7 +36,11 @@ def run(tmp_path):
     def run(*arguments, plugin=True, head=HEAD, **files):
         for name, source in files.items():
             (tmp_path / f"{name}.py").write_text(head + source)
-        return run_pytest(tmp_path, *(["-p", "pytest_denizen"] if plugin else []), *arguments)
+        if not plugin:
+            return run_pytest(tmp_path, *arguments)
+        # Other plugins that are installed take their time.
+        alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        return run_pytest(tmp_path, "-p", "pytest_denizen", *arguments, **alone)
 
     return run
 
@@ -480,7 +484,7 @@ def test_doctests_are_audited_by_the_option(run, tmp_path):
 def test_workers_of_xdist_report_leaks(run):
     pytest.importorskip("xdist")
     outcomes, output = run(
-        "-n", "2", "-p", "xdist",
+        "-n", "2", "-p", "xdist.plugin",
         test_a="""
 pytestmark = pytest.mark.denizen_audit
 

@@ -6,6 +6,7 @@ import linecache
 import os
 import platform
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from types import CodeType
 from typing import Any, TypedDict
@@ -148,7 +149,7 @@ def make_report(
             if "operation" in row:
                 row["operation"] = _operation(*row["operation"])
     return {
-        "denizen": version("denizen"),
+        "denizen": _version(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "target": target,
@@ -161,6 +162,11 @@ def make_report(
         "corruptions": books["corruptions"],
         "timeline": books["timeline"],
     }
+
+
+@cache
+def _version() -> str:
+    return version("denizen")
 
 
 class _Sites:
