@@ -38,6 +38,8 @@ class LeakError(AssertionError):
     all that the audit found, as `Audit.to_dict` gives it, where there was an audit.
     """
 
+    __module__ = "denizen"
+
     leaks: dict[str, int]
     report: Report | None
 

@@ -31,8 +31,8 @@ _COUNTS = {
     "foreign": ("foreign", "made in memory that NumPy or another library allocated"),
     "scalars": ("scalars", "made in Python scalars that hold an object themselves"),
     "reconciled": ("reconciled", "bits of init bitmaps that were set right by the cells"),
-    "live_before": ("before", "alive when the audit began"),
-    "live": ("at the end", "alive when the audit ended"),
+    "live_before": ("live before", "alive when the audit began"),
+    "live": ("live", "alive when the audit ended"),
     "peak": ("peak", "alive at once, at most"),
     "leaked": ("leaked", "alive at the end beyond those alive before"),
 }
@@ -103,8 +103,8 @@ def _circumstances(report: _Report) -> str:
         for key, name in (("python", "Python"), ("numpy", "NumPy"), ("denizen", "denizen"))
         if key in report
     )
-    stacks = "all" if report.get("trace") else "some (tracing: of all)"
-    return f"{duration(report.get('seconds', 0.0))}. {versions}. Stacks of {stacks} calls"
+    stacks = "all calls" if report.get("trace") else "the first calls of each place"
+    return f"{duration(report.get('seconds', 0.0))}. {versions}. Stacks of {stacks}."
 
 
 def _count(number: int, noun: str) -> str:
