@@ -272,11 +272,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     setup, teardown = item.setup, item.teardown
 
     def begin_and_setup() -> None:
+        __tracebackhide__ = True
         del item.setup
         watch.begin()
         setup()
 
     def teardown_and_end() -> None:
+        __tracebackhide__ = True
         del item.teardown
         try:
             teardown()

@@ -209,6 +209,7 @@ def test_next_leaks():
         "status": 1,
     }
     assert output.count("outlived the test\n") == 1
+    assert "pytest_denizen" not in output
 
 
 def test_fixtures_of_the_test_may_hold_arrays_and_wider_ones_keep_them(run):
