@@ -233,8 +233,9 @@ def _drop_what_pytest_keeps(item: pytest.Item) -> None:
     attributes of the instance of its class, and records of `logging` with their arguments."""
     if isinstance(item, pytest.Function):
         item.funcargs.clear()
-    if instance := getattr(item, "_instance", None):
-        getattr(instance, "__dict__", {}).clear()
+        instance = getattr(getattr(item, "_obj", None), "__self__", None)
+        if item.cls is not None and isinstance(instance, item.cls):
+            getattr(instance, "__dict__", {}).clear()
     try:
         from _pytest.logging import caplog_records_key
     except ImportError:
