@@ -11,7 +11,7 @@ import gc
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["denizen_audit"]
 
 _NAME = "denizen_audit"
+_NONE: Mapping[str, int] = MappingProxyType({})
 
 #: Places of leaked objects that a message names.
 _MOST_PLACES = 5
@@ -37,15 +38,15 @@ trace: every stack is kept whole. allow: how many may outlive it, by the names o
 {_NAME}(False): whatever is left, the test passes."""
 
 
-@dataclass
 class _Settings:
     """The arguments of the marker."""
 
-    judged: bool = True
-    trace: bool = field(default=False, kw_only=True)
-    allow: Mapping[str, int] = field(default_factory=dict, kw_only=True)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self, judged: bool = True, *, trace: bool = False, allow: Mapping[str, int] = _NONE
+    ) -> None:
+        self.judged = judged
+        self.trace = trace
+        self.allow = allow
         if not isinstance(self.judged, bool):
             raise TypeError(f"got {self.judged!r} where True or False is expected")
         if not isinstance(self.allow, Mapping) or not all(
