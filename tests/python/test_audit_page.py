@@ -11,6 +11,7 @@ from itertools import pairwise
 import pytest
 
 from denizen._audit.page import page
+from denizen._audit.text import short_name
 from denizen._audit.timeline import COLUMNS, Scale, duration, lay_out, short
 
 VOID = {"meta", "input", "br"}
@@ -339,3 +340,15 @@ def test_a_browser_runs_the_script_under_the_policy(tmp_path):
     assert 'id="moment"' in made and " hidden>" in made
     assert "hidden" not in slider
     assert "<title>simulate.py: denizen audit</title>" in run.stdout
+
+
+def test_files_are_named_where_the_directory_is_gone(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    here = str(gone / "a.py")
+    assert short_name(here) == "a.py"
+    gone.rmdir()
+    assert short_name(here) == here
+    leak = LEAK | {"site": site(file=here), "stack": []}
+    assert f"{here}:12" in Page(page(report(leaks=[leak]))).text

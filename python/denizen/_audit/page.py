@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .._page import document, escape, read, tiles, visible
+from .text import short_name
 from .timeline import Line, Scale, Timeline, duration, lay_out, short
 
 __all__ = ["page"]
@@ -346,7 +347,7 @@ def _site(site: _Report | None) -> str:
     if not site:
         return '<span class="faint">made at an unknown place</span>'
     line = f":{site['line']}" if site.get("line") else ""
-    return f'<span class="site">{escape(site.get("file", "?"))}{line}</span>'
+    return f'<span class="site">{escape(short_name(site.get("file", "?")))}{line}</span>'
 
 
 def _frame(site: _Report) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from .report import Leak, Report, Site, TypeFigures
 
-__all__ = ["leak_lines", "text"]
+__all__ = ["leak_lines", "short_name", "text"]
 
 _COLUMNS = (
     "constructed",
@@ -80,7 +80,7 @@ def leak_lines(leak: Leak) -> Iterator[str]:
     stack = leak["stack"] or ([leak["site"]] if leak["site"] else [])
     for site in stack[:_MOST_FRAMES]:
         mark = ">" if site == leak["site"] else " "
-        yield f"  {mark} {_short(site['file'])}:{site['line']}, in {site['function']}"
+        yield f"  {mark} {short_name(site['file'])}:{site['line']}, in {site['function']}"
         if site["text"]:
             yield f"      {site['text']}"
     if len(stack) > _MOST_FRAMES:
@@ -141,16 +141,22 @@ def _more(rows: Sequence[object], indent: str) -> Iterator[str]:
 
 
 def _at(site: Site | None, before: str) -> str:
-    return f"{before}{_short(site['file'])}:{site['line']} in {site['function']}" if site else ""
+    return (
+        f"{before}{short_name(site['file'])}:{site['line']} in {site['function']}" if site else ""
+    )
 
 
 def _count(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
-def _short(file: str) -> str:
+def short_name(file: str) -> str:
     """A file's name from here, where that is shorter and says as much."""
     if not os.path.isabs(file):
         return file
-    relative = os.path.relpath(file)
+    try:
+        relative = os.path.relpath(file)
+    except OSError:
+        # The program may have removed the directory that it is in.
+        return file
     return file if relative.startswith(os.pardir) else relative
