@@ -17,7 +17,7 @@ mod timeline;
 
 pub use operation::{AtWork, Operation, at_work};
 pub use session::{Damage, ForeignRow, Home, Leak, RowKey, Session, TypeReport};
-pub use sites::{Frame, Interpreter, Line, Sites, Where};
+pub use sites::{Code, Frame, Interpreter, Line, Sites, Where};
 
 use crate::{
     erased::{
@@ -112,6 +112,14 @@ pub fn with<R>(number: u64, action: impl FnOnce(&mut Session, &Sites) -> R) -> O
     let recorder = guard.as_mut()?;
     let session = recorder.sessions.iter_mut().find(|(known, ..)| *known == number)?;
     Some(action(&mut session.2, &recorder.sites))
+}
+
+/// Where the segment with these cells was made, in words, as far as an audit that runs knows.
+pub fn site_of(cells: usize) -> Option<String> {
+    with_recorder(|recorder| {
+        let site = recorder.sessions.iter().find_map(|(.., session)| session.site_of(cells))?;
+        recorder.sites.text(site)
+    })
 }
 
 /// Ends an audit. GIL held.

@@ -23,6 +23,9 @@ impl Operation {
         Operation { name, from: "", to: "" }
     }
 
+    /// What moves objects between cells and the scalars that show them: in no row of the report.
+    pub const LOAN: Operation = Operation::new("loan");
+
     /// A cast.
     pub const fn cast(from: &'static str, to: &'static str) -> Operation {
         Operation { name: "cast", from, to }

@@ -227,7 +227,8 @@ impl Session {
         if tally.reconciled > 0 {
             *row(&mut self.reconciled, (key, operation, here().site)) += tally.reconciled;
         }
-        let book = Entry { key, element, now, scalar: false };
+        let loan = operation == Operation::LOAN;
+        let book = Entry { key, element, now, scalar: loan };
         match place {
             Place::Passing => {}
             Place::Scalar(address) => {
@@ -265,7 +266,9 @@ impl Session {
                 }
             }
         }
-        self.touch_foreign(element, tally, place, operation, here);
+        if !loan {
+            self.touch_foreign(element, tally, place, operation, here);
+        }
     }
 
     /// Enters that an operation built objects in foreign memory, or moved some there.
@@ -402,6 +405,11 @@ impl Session {
                 self.segments.remove(&cells.addr().get());
             }
         }
+    }
+
+    /// Where the segment with these cells was made.
+    pub fn site_of(&self, cells: usize) -> Option<u32> {
+        self.segments.get(&cells).filter(|tracked| !tracked.older)?.at.site
     }
 
     /// Enters a damage.

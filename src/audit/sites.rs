@@ -26,13 +26,23 @@ pub struct Interpreter {
     /// Calls `visit` with each frame of this thread, the innermost first, until it returns false.
     /// Does nothing where this thread may not use the interpreter now.
     pub walk: fn(visit: &mut dyn FnMut(Frame) -> bool),
-    /// Keeps a code object alive, and says whether it is a library's that nobody means when he asks
-    /// where something was made. Called within `walk`.
-    pub adopt: fn(code: usize) -> bool,
+    /// Keeps a code object alive, and tells of it. Called within `walk`.
+    pub adopt: fn(code: usize) -> Code,
     /// The number of the line that a frame is in. Called within `walk`.
     pub line: fn(frame: Frame) -> i32,
     /// Ends what `adopt` began; this thread may use the interpreter.
     pub release: fn(code: usize),
+}
+
+/// What is known of a code object.
+#[derive(Clone, Debug, Default)]
+pub struct Code {
+    /// Whether it is a library's, which nobody means when he asks where something was made.
+    pub library: bool,
+    /// Name of its file.
+    pub file: String,
+    /// Name of the function.
+    pub function: String,
 }
 
 /// Where something happened.
@@ -81,8 +91,8 @@ pub struct Sites {
     /// The number of the line of each frame that was seen.
     frames: HashMap<Frame, u32>,
     stacks: Numbered<Box<[u32]>>,
-    /// Whether each code object that is kept alive is a library's.
-    codes: HashMap<usize, bool>,
+    /// The code objects that are kept alive.
+    codes: HashMap<usize, Code>,
     /// Whole stacks that are kept of each site.
     whole: HashMap<u32, u32>,
 }
@@ -94,8 +104,8 @@ impl Sites {
         let mut site = None;
         let mut whole = true;
         (interpreter.walk)(&mut |frame| {
-            let library =
-                *self.codes.entry(frame.code).or_insert_with(|| (interpreter.adopt)(frame.code));
+            let adopt = || (interpreter.adopt)(frame.code);
+            let library = self.codes.entry(frame.code).or_insert_with(adopt).library;
             let number = *self.frames.entry(frame).or_insert_with(|| {
                 let number = (interpreter.line)(frame);
                 self.lines.number(Line { code: frame.code, number })
@@ -123,6 +133,13 @@ impl Sites {
     /// The lines of a stack, the innermost first.
     pub fn stack(&self, at: Where) -> &[u32] {
         at.stack.map_or(&[], |stack| &self.stacks.values[stack as usize])
+    }
+
+    /// A line in words: `file:number in function`.
+    pub fn text(&self, line: u32) -> Option<String> {
+        let Line { code, number } = self.lines.values.get(line as usize)?;
+        let Code { file, function, .. } = self.codes.get(code)?;
+        Some(format!("{file}:{number} in {function}"))
     }
 
     /// Lets all code objects go.
@@ -156,7 +173,7 @@ mod tests {
         },
         adopt: |code| {
             KEPT.set(KEPT.get() + 1);
-            code < 100
+            Code { library: code < 100, file: "main.py".into(), function: format!("f{code}") }
         },
         line: |frame| frame.instruction / 10,
         release: |_| KEPT.set(KEPT.get() - 1),
@@ -208,6 +225,8 @@ mod tests {
         };
         assert_eq!(site(21), site(29));
         assert_ne!(site(21), site(30));
+        let last = site(47).unwrap();
+        assert_eq!(sites.text(last).as_deref(), Some("main.py:4 in f300"));
         sites.release(FAKE);
     }
 

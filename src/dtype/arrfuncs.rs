@@ -32,6 +32,7 @@ use super::{
 };
 use crate::{
     abi::Report,
+    audit::Operation,
     erased::{CellsMut, ElementType, Failure, SpareCell, rules},
     numpy_abi::{
         NumpyApi, NumpyVersion, PyArrayObject, callbacks::DotFunc, slots::arrfuncs as slot,
@@ -246,7 +247,7 @@ unsafe extern "C" fn copyswapn(
     let count = count.max(0) as usize;
     let to = Run::write(destination.cast(), destination_stride, count);
     let from = Run::read(source.cast(), source_stride, count);
-    let _at_work = watched::at_work("copyswap");
+    let _at_work = watched::at_work(Operation::new("copyswap"));
     // SAFETY: NumPy's convention: two runs of cells of the dtype.
     if let Err(failure) = unsafe { within::copy_cells(dtype.element(), to, from) } {
         errors::raise(&failure);
@@ -265,6 +266,7 @@ unsafe extern "C" fn copyswap(
 
 /// Continues the sequence that the first two cells begin, by adding their difference.
 unsafe extern "C" fn fill(data: *mut c_void, count: isize, array: *mut c_void) -> c_int {
+    let _at_work = watched::at_work(Operation::new("fill"));
     // SAFETY: NumPy passes `count` contiguous, aligned cells of an array of our dtype; GIL held.
     unsafe {
         let Some(dtype) = dtype_of(array).filter(|_| !is_raised()) else { return -1 };

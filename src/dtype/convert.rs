@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     abi::{self, Report},
+    audit::Operation,
     erased::{Cells, CellsMut, ElementType, Failure, Place, SpareCell, Tally, rules},
     numpy_abi::PyArray_Descr,
 };
@@ -36,7 +37,7 @@ pub(super) unsafe extern "C" fn setitem(
     if is_raised() {
         return -1;
     }
-    let _at_work = watched::at_work("setitem");
+    let _at_work = watched::at_work(Operation::new("setitem"));
     // SAFETY: a descriptor of ours, an object, and a cell under rule 1; GIL held.
     let outcome = unsafe { set(DType::of_descr(descr), object, data.cast()) };
     match outcome {
@@ -56,7 +57,7 @@ pub(super) unsafe extern "C" fn getitem(
     if is_raised() {
         return ptr::null_mut();
     }
-    let _at_work = watched::at_work("getitem");
+    let _at_work = watched::at_work(Operation::new("getitem"));
     // SAFETY: a descriptor of ours and a cell under rule 1; GIL held.
     match unsafe { get(DType::of_descr(descr), data.cast()) } {
         Ok(object) => object,

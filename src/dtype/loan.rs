@@ -20,10 +20,11 @@ use super::{
     DType,
     access::{self, Run},
     convert::Object,
-    errors, scalar, within,
+    errors, scalar, watched, within,
 };
 use crate::{
     abi,
+    audit::Operation,
     erased::{ElementType, Failure, Place, SpareCell, Tally, rules},
     owner_map,
     segment::{self, LoanHooks},
@@ -207,6 +208,7 @@ unsafe fn take_over(object: *mut ffi::PyObject) {
     // ends no object and cannot fail.
     unsafe {
         let Some((dtype, cell)) = scalar::scalar_cell(object) else { return };
+        let _at_work = watched::at_work(Operation::LOAN);
         let element = dtype.element();
         let keeper = end(&mut *scalar::loan_of(object));
         let size = element.size() as isize;
@@ -368,6 +370,7 @@ unsafe fn put_scalar(
         }
         let Some(home) = home_of(element, cell) else { return Err(lost(element)) };
         may_move(element, &*scalar::loan_of(object))?;
+        let _at_work = watched::at_work(Operation::LOAN);
         let own = scalar::own_address(object, element);
         access::with_ledger(element, None, Run::write(own, element.size() as isize, 1), || {
             rules::materialise(element, scalar::own_cell(object, element))
@@ -443,6 +446,7 @@ impl Evicted {
     /// The run is one cell of the type, aligned or not, in `segment`, locked or under the GIL; GIL
     /// held.
     unsafe fn evict(&mut self, run: Run, segment: Option<segment::Segment>) -> Result<(), Failure> {
+        let _at_work = watched::at_work(Operation::LOAN);
         // SAFETY: the caller's promise; the spare cell is vacant, ours and aligned.
         unsafe {
             take_back_run(self.element, run)?;
@@ -457,9 +461,12 @@ impl Evicted {
     /// The destructor failed.
     fn destroy(&mut self) -> Result<(), Failure> {
         let destroyed = self.element.vacancy().count_live(self.spare.cells().as_cells()) as u64;
-        self.element.book(Tally { destroyed, ..Tally::default() }, Place::Passing);
         // SAFETY: a cell under rule 1, ours alone.
-        unsafe { rules::clear(self.element, self.spare.cells()) }
+        let outcome = unsafe { rules::clear(self.element, self.spare.cells()) };
+        let cells = self.spare.cells();
+        let tally = Tally { destroyed, ..Tally::default() };
+        self.element.book(tally, Place::Cells(cells.as_cells()));
+        outcome
     }
 }
 

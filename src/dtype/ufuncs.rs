@@ -457,6 +457,7 @@ unsafe extern "C" fn get_reduction_initial(
         let element = dtype.element();
         let run = Run::write(initial.cast(), element.size() as isize, 1);
         let mut report = Report::new();
+        let _at_work = watched::at_work(Operation::new("reduction"));
         let status = access::with_ledger(element, None, run, || {
             (identity.construct)(identity.context, run.data, run.stride, 1, &mut report)
         });

@@ -75,8 +75,8 @@ unsafe extern "C" fn watched_traverse<L: WatchedTraverse>(
 
 /// For slots that NumPy calls directly: what this thread is at from here on, while an audit runs.
 #[inline]
-pub(super) fn at_work(operation: &'static str) -> Option<AtWork> {
-    audit::is_running().then(|| audit::at_work(Operation::new(operation)))
+pub(super) fn at_work(operation: Operation) -> Option<AtWork> {
+    audit::is_running().then(|| audit::at_work(operation))
 }
 
 /// Makes a loop of a fixed name a [`Watched`] one.

@@ -2,7 +2,7 @@
 //! program is as the recorder asks for it.
 
 use crate::{
-    audit::{self, Frame, Interpreter, Line, Operation, Session, Sites, Where},
+    audit::{self, Code, Frame, Interpreter, Line, Operation, Session, Sites, Where},
     dtype::{errors, register},
     erased::ElementType,
 };
@@ -13,20 +13,22 @@ use pyo3::{
     types::{PyDict, PyList},
 };
 use std::{
+    ffi::CStr,
     ptr,
     sync::{PoisonError, RwLock},
 };
 
-/// Beginnings of the file names of code that is a library's.
-static LIBRARIES: RwLock<Vec<String>> = RwLock::new(Vec::new());
+/// Beginnings of names of files, and whether code in them is a library's: the longest decides.
+static LIBRARIES: RwLock<Vec<(String, bool)>> = RwLock::new(Vec::new());
 
 const INTERPRETER: Interpreter = Interpreter { walk, adopt, line, release };
 
 /// Begins an audit: everything that happens to objects is recorded until `_audit_end`. Frames in
-/// files whose names begin with one of `libraries` are no sites; with `trace` every stack is whole.
+/// files of libraries are no sites; of the beginnings of names in `libraries` the longest that fits
+/// says whether a file is one. With `trace` every stack is whole.
 #[pyfunction]
 #[pyo3(name = "_audit_begin")]
-pub fn begin(trace: bool, libraries: Vec<String>) -> u64 {
+pub fn begin(trace: bool, libraries: Vec<(String, bool)>) -> u64 {
     *LIBRARIES.write().unwrap_or_else(PoisonError::into_inner) = libraries;
     audit::begin(&register::elements(), Some(INTERPRETER), trace)
 }
@@ -250,28 +252,45 @@ fn walk(visit: &mut dyn FnMut(Frame) -> bool) {
     }
 }
 
-/// Keeps a code object; says whether its file is a library's.
-fn adopt(code: usize) -> bool {
+/// Keeps a code object and tells of it.
+fn adopt(code: usize) -> Code {
     let code: *mut ffi::PyObject = ptr::with_exposed_provenance_mut(code);
-    // SAFETY: GIL held, and the code is at work (`walk`). A code object's file name is a member that
-    // is read without Python code.
-    unsafe {
+    // SAFETY: GIL held, and the code is at work (`walk`).
+    let (file, function) = unsafe {
         ffi::Py_INCREF(code);
-        let file = ffi::PyObject_GetAttrString(code, c"co_filename".as_ptr());
-        if file.is_null() {
-            ffi::PyErr_Clear();
-            return false;
-        }
+        (member(code, c"co_filename"), member(code, c"co_qualname"))
+    };
+    let libraries = LIBRARIES.read().unwrap_or_else(PoisonError::into_inner);
+    let longest = libraries
+        .iter()
+        .filter(|(start, _)| file.starts_with(start.as_str()))
+        .max_by_key(|(start, _)| start.len());
+    Code { library: longest.is_some_and(|(_, library)| *library), file, function }
+}
+
+/// A text that is a member of a code object: read without Python code. Empty where that fails.
+///
+/// # Safety
+/// GIL held; `code` is a code object.
+unsafe fn member(code: *mut ffi::PyObject, name: &CStr) -> String {
+    // SAFETY: the caller's promise; the attribute is a new reference, its text lives as long.
+    unsafe {
+        let value = ffi::PyObject_GetAttrString(code, name.as_ptr());
         let mut size = 0;
-        let text = ffi::PyUnicode_AsUTF8AndSize(file, &mut size);
-        let library = !text.is_null() && {
+        let text = if value.is_null() {
+            ptr::null()
+        } else {
+            ffi::PyUnicode_AsUTF8AndSize(value, &mut size)
+        };
+        let owned = if text.is_null() {
+            String::new()
+        } else {
             let bytes = std::slice::from_raw_parts(text.cast::<u8>(), size as usize);
-            let libraries = LIBRARIES.read().unwrap_or_else(PoisonError::into_inner);
-            libraries.iter().any(|start| bytes.starts_with(start.as_bytes()))
+            String::from_utf8_lossy(bytes).into_owned()
         };
         ffi::PyErr_Clear();
-        ffi::Py_DECREF(file);
-        library
+        ffi::Py_XDECREF(value);
+        owned
     }
 }
 

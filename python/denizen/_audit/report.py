@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import platform
+import sysconfig
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
@@ -124,11 +125,17 @@ class Report(TypedDict):
     timeline: Timeline
 
 
-def libraries() -> list[str]:
-    """Beginnings of the file names of code in which nobody looks for the place where an object was
-    made: NumPy's, denizen's, the import system's."""
-    package = os.path.dirname(_HERE.rstrip(os.sep))
-    return [os.path.dirname(np.__file__) + os.sep, package + os.sep, "<frozen "]
+def libraries() -> list[tuple[str, bool]]:
+    """Beginnings of names of files, and whether the code in such a file is a library's, in which
+    nobody looks for the place where an object was made: Python's own, NumPy's and denizen's."""
+    installed = [sysconfig.get_path(key) for key in ("purelib", "platlib")]
+    own = [sysconfig.get_path(key) for key in ("stdlib", "platstdlib")]
+    own += [os.path.dirname(np.__file__), os.path.dirname(_HERE.rstrip(os.sep))]
+    return [
+        *((folder + os.sep, False) for folder in installed),
+        *((folder + os.sep, True) for folder in own),
+        ("<frozen ", True),
+    ]
 
 
 def make_report(
