@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// array, for example.
 const GAP: usize = 256;
 /// Most pieces that are told apart.
-const MOST: usize = 1 << 12;
+const MOST: usize = 256;
 
 /// Pieces of memory by their first byte, with their ends. None of them touch.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 """`denizen.audit` and `denizen audit`: what happened to objects, and where those were made that
 outlive a block or a program."""
 
+import copy
 import gc
 import inspect
 import json
@@ -42,9 +43,9 @@ def only(rows, **wanted):
 def test_figures_are_those_of_the_block_alone():
     before = rationals(1, 2, 3)
     with denizen.audit() as report:
-        copy = before.copy()
-        total = copy + before
-        del copy, total
+        twin = before.copy()
+        total = twin + before
+        del twin, total
     figures = report.types["denizen.Rational"]
     assert figures["constructed"] == figures["destroyed"] == 6
     assert (figures["copied"], figures["leaked"]) == (3, 0)
@@ -220,6 +221,52 @@ def test_scalars_are_found():
     assert kept is not None
 
 
+def test_functions_of_pythons_library_are_no_sites():
+    a = rationals(1, 2)
+    with denizen.audit(raises=False) as report:
+        kept = copy.deepcopy([a])  # deep
+    assert report.leaks[0]["site"]["line"] == line_of("deep")
+    assert "deepcopy" in [frame["function"] for frame in report.leaks[0]["stack"]]
+    assert len(kept) == 1
+
+
+def test_objects_that_only_move_are_in_their_scalars():
+    denizen_raw = pytest.importorskip("denizen_raw")
+    with denizen.audit(raises=False) as report:
+        a = np.array([1, 2], dtype=denizen_raw.Single)
+        shown = a[0]
+        del a  # taken over
+    (leak,) = report.leaks
+    assert (leak["count"], leak["where"]) == (1, "scalar")
+    assert report.foreign == []
+    with denizen.audit() as report:
+        del shown
+    assert report.types["denizen_raw.Single"]["destroyed"] == 1
+
+
+def test_unpickled_arrays_are_memory_of_numpys_own():
+    saved = pickle.dumps(rationals(1, 2, 3))
+    with denizen.audit(raises=False) as report:
+        kept = pickle.loads(saved)  # loaded
+    (leak,) = report.leaks
+    assert (leak["count"], leak["where"]) == (3, "foreign")
+    assert leak["site"]["line"] == line_of("loaded")
+    assert kept.size == 3
+
+
+def test_what_is_beyond_the_books_is_in_a_place_that_is_not_known():
+    """More objects outside segments than are followed one by one."""
+    with denizen.audit(raises=False) as report:
+        records = np.zeros(150_000, dtype=[("n", denizen.Integer.dtype), ("i", "i1")])
+        records["n"] = 1
+    assert [(leak["count"], leak["where"]) for leak in report.leaks] == [
+        (1 << 17, "foreign"),
+        (150_000 - (1 << 17), "unknown"),
+    ]
+    assert "in a place that is not known" in str(report)
+    del records
+
+
 # ---- foreign memory, reconciliations -------------------------------------------------------------
 
 
@@ -347,9 +394,9 @@ def test_leak_errors_travel_between_processes():
     with pytest.raises(denizen.LeakError) as info:
         with denizen.audit():
             kept = rationals(1)
-    copy = pickle.loads(pickle.dumps(info.value))
-    assert str(copy) == str(info.value)
-    assert copy.leaks == info.value.leaks and copy.report == info.value.report
+    twin = pickle.loads(pickle.dumps(info.value))
+    assert str(twin) == str(info.value)
+    assert twin.leaks == info.value.leaks and twin.report == info.value.report
     assert kept.size == 1
 
 
