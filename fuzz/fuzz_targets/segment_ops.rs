@@ -1,19 +1,21 @@
 //! The operations of `tests/segment_model.rs`, chosen by coverage instead of at random.
 #![no_main]
 
-use arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 use denizen::testing::{Kind, Operation, run};
 use libfuzzer_sys::fuzz_target;
 
-#[derive(Arbitrary, Debug)]
+#[derive(Debug)]
 struct Sequence {
-    kind: u8,
-    operations: Vec<[u8; 8]>,
+    kind: Kind,
+    operations: Vec<Operation>,
 }
 
-fuzz_target!(|sequence: Sequence| {
-    let kind = Kind::ALL[usize::from(sequence.kind) % Kind::ALL.len()];
-    let operations: Vec<Operation> =
-        sequence.operations.iter().map(|bytes| Operation::from_bytes(*bytes)).collect();
-    run(kind, &operations);
-});
+impl<'a> Arbitrary<'a> for Sequence {
+    fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
+        let kind = Kind::ALL[usize::from(u.arbitrary::<u8>()?) % Kind::ALL.len()];
+        Ok(Sequence { kind, operations: Operation::sequence(u.bytes(u.len())?) })
+    }
+}
+
+fuzz_target!(|sequence: Sequence| run(sequence.kind, &sequence.operations));

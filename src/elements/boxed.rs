@@ -2,13 +2,13 @@
 
 use std::alloc::Layout;
 
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 thread_local! {
     static LIVE: std::cell::Cell<i64> = const { std::cell::Cell::new(0) };
 }
 
 /// Boxes alive that this thread made, less those it dropped.
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 pub fn live() -> i64 {
     LIVE.with(std::cell::Cell::get)
 }
@@ -22,7 +22,7 @@ pub fn into_heap<T>(value: T) -> *mut T {
     assert!(!pointer.is_null(), "out of memory");
     // SAFETY: just allocated with T's layout, so valid and aligned for a write.
     unsafe { pointer.write(value) };
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     LIVE.with(|live| live.set(live.get() + 1));
     pointer
 }
@@ -32,7 +32,7 @@ pub fn into_heap<T>(value: T) -> *mut T {
 /// # Safety
 /// `pointer` is from [`into_heap`] and not used again.
 pub unsafe fn from_heap<T>(pointer: *mut T) -> T {
-    #[cfg(test)]
+    #[cfg(any(test, feature = "testing"))]
     LIVE.with(|live| live.set(live.get() - 1));
     // SAFETY: `into_heap` used the global allocator and T's layout, as a box does; the caller
     // gives up the pointer.

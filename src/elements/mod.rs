@@ -16,6 +16,8 @@ mod products;
 mod python;
 pub mod rational;
 mod register;
+#[cfg(feature = "testing")]
+pub mod testing;
 #[cfg(test)]
 mod tests;
 mod text;

@@ -23,6 +23,8 @@ unsafe impl Send for Allocator {}
 unsafe impl Sync for Allocator {}
 
 const SHIFT: usize = 8;
+/// More than any machine has; not asked for, as sanitizers stop at it.
+const TOO_MUCH: usize = 1 << 40;
 /// Allocators that nobody uses at present.
 static IDLE: Mutex<Vec<&'static Allocator>> = Mutex::new(Vec::new());
 
@@ -46,6 +48,11 @@ impl Allocator {
         unsafe { Source::hosted_by(NonNull::from(&self.host)) }
     }
 
+    /// The same as a handler's context.
+    pub fn context(&'static self) -> *mut c_void {
+        (&raw const self.host).cast_mut().cast()
+    }
+
     /// Gives a borrowed allocator back.
     ///
     /// # Panics
@@ -65,6 +72,9 @@ impl Allocator {
     }
 
     fn give(&self, size: usize, zeroed: bool) -> *mut c_void {
+        if size >= TOO_MUCH {
+            return ptr::null_mut();
+        }
         let Ok(layout) = Layout::from_size_align(size + SHIFT, 16) else {
             return ptr::null_mut();
         };

@@ -518,7 +518,7 @@ impl TracerType {
 
     /// A type of that kind which nobody else uses until it is given back: for those who need
     /// thousands of them, one after the other.
-    pub(super) fn borrow(kind: Kind) -> TracerType {
+    pub fn borrow(kind: Kind) -> TracerType {
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         match idle.iter().position(|tracer| tracer.kind() == kind) {
             Some(index) => idle.swap_remove(index),
@@ -527,7 +527,7 @@ impl TracerType {
     }
 
     /// Gives a borrowed type back, with no object alive.
-    pub(super) fn give_back(self) {
+    pub fn give_back(self) {
         IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(self);
     }
 

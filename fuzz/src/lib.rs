@@ -1,0 +1,5 @@
+//! What the fuzz targets share.
+
+pub mod codec;
+pub mod numbers;
+pub mod text;
