@@ -14,10 +14,13 @@
 #   make asan [ASAN=all]         the Python tests under AddressSanitizer and LeakSanitizer: a part, or all
 #   make valgrind-cpp            those of the C and C++ modules that are marked short, under valgrind
 #   make header                  write the C header anew from src/abi
-#   make lint, make bench, make fuzz, make valgrind, make clean
+#   make fuzz                    each fuzz target for FUZZ_SECONDS (300); make corpus keeps what it found
+#   make lint, make bench, make valgrind, make clean
 
 PYTHON ?= python3
-FUZZ_SECONDS ?= 30
+# Of each fuzz target, and which (all of them, if none is named).
+FUZZ_SECONDS ?= 300
+FUZZ_TARGETS ?=
 CARGO ?= cargo
 # Worker processes of pytest; empty runs the tests in one process.
 PYTEST_WORKERS ?= 2
@@ -46,7 +49,8 @@ CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
 .PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-lifecheck \
-	test-python test-clients test-pytest test-cpp check faults full asan valgrind-cpp lint lint-rust lint-python fuzz valgrind \
+	test-fuzz test-python test-clients test-pytest test-cpp check faults full asan valgrind-cpp lint \
+	lint-rust lint-python fuzz corpus valgrind \
 	header bench clean
 
 help:
@@ -105,7 +109,7 @@ demo: build
 
 test: test-rust test-python
 
-test-rust: test-unit test-doc test-loom fuzz
+test-rust: test-unit test-doc test-loom test-fuzz
 
 # Unit, property and compile-fail tests of everything that needs no Python.
 test-unit: test-compile-fail
@@ -142,12 +146,15 @@ header:
 
 # cargo-fuzz needs a nightly toolchain for AddressSanitizer.
 fuzz:
-	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
-		echo "== fuzz: segment_ops for $(FUZZ_SECONDS) s under AddressSanitizer"; \
-		cargo +nightly fuzz run segment_ops -- -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1; \
-	else \
-		echo "== fuzz: NOT RUN, needs 'rustup toolchain install nightly' and 'cargo install cargo-fuzz --locked'"; \
-	fi
+	@.ci/fuzz run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+
+# Enough to see that the inputs found before still pass, and a little more.
+test-fuzz:
+	@.ci/fuzz run 8
+
+# Takes what `make fuzz` found into the committed inputs.
+corpus:
+	@.ci/fuzz corpus $(FUZZ_TARGETS)
 
 valgrind:
 	@echo "== valgrind over the unit tests"
@@ -243,6 +250,7 @@ lint: lint-rust lint-python
 lint-rust: $(STAMPS)/build-tools
 	@echo "== lint: rustfmt, clippy, rustdoc"
 	$(CARGO) fmt --check
+	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --locked --all-targets $(CORE) -- -D warnings
 	$(CARGO) clippy --locked --no-default-features --features client -- -D warnings
 	$(CARGO) clippy --locked --no-default-features --features core -- -D warnings

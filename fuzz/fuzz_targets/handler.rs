@@ -11,12 +11,7 @@ use denizen::{
     testing::{Allocator, Kind, Mishap, TracerType},
 };
 use libfuzzer_sys::fuzz_target;
-use std::{
-    cell::Cell,
-    ffi::c_void,
-    ptr,
-    sync::Once,
-};
+use std::{cell::Cell, ffi::c_void, ptr, sync::Once};
 
 const SLOTS: usize = 4;
 const MOST: usize = 6000;
@@ -52,26 +47,77 @@ enum Note {
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Step {
-    Malloc { slot: u8, hosted: bool, size: Size, note: Note },
+    Malloc {
+        slot: u8,
+        hosted: bool,
+        size: Size,
+        note: Note,
+    },
     /// `calloc(size, 1)`, as NumPy calls it.
-    Calloc { slot: u8, hosted: bool, size: Size, note: Note },
+    Calloc {
+        slot: u8,
+        hosted: bool,
+        size: Size,
+        note: Note,
+    },
     /// `calloc(count, size)`; the product may overflow.
-    CallocProduct { slot: u8, count: u32, size: u32, shift: u8 },
-    Realloc { slot: u8, size: Size, note: Note },
+    CallocProduct {
+        slot: u8,
+        count: u32,
+        size: u32,
+        shift: u8,
+    },
+    Realloc {
+        slot: u8,
+        size: Size,
+        note: Note,
+    },
     /// `realloc(NULL, size)`.
-    ReallocNothing { slot: u8, hosted: bool, size: Size, note: Note },
+    ReallocNothing {
+        slot: u8,
+        hosted: bool,
+        size: Size,
+        note: Note,
+    },
     /// `free` with whatever size.
-    Free { slot: u8, claimed: usize },
-    FreeNothing { hosted: bool, claimed: usize },
+    Free {
+        slot: u8,
+        claimed: usize,
+    },
+    FreeNothing {
+        hosted: bool,
+        claimed: usize,
+    },
     /// `realloc` and `free` of memory that is not the handler's.
-    Foreign { address: u32, shift: u8, own: bool, size: u16 },
+    Foreign {
+        address: u32,
+        shift: u8,
+        own: bool,
+        size: u16,
+    },
     /// What a loop of the type does: binds, fills, and writes a value.
-    Fill { slot: u8, start: u8, count: u8, value: i64 },
+    Fill {
+        slot: u8,
+        start: u8,
+        count: u8,
+        value: i64,
+    },
     /// As bytes, where no loop of ours is known to work.
-    Write { slot: u8, at: u16, byte: u8 },
-    FailAllocation { after: u8 },
-    FailElement { after: u8, panic: bool },
-    FailDestructor { after: u8 },
+    Write {
+        slot: u8,
+        at: u16,
+        byte: u8,
+    },
+    FailAllocation {
+        after: u8,
+    },
+    FailElement {
+        after: u8,
+        panic: bool,
+    },
+    FailDestructor {
+        after: u8,
+    },
 }
 
 #[derive(Arbitrary, Debug)]
@@ -277,10 +323,8 @@ impl Model {
         if self.destructor_fails {
             assert!(UNRAISABLE.take() <= 1);
         }
-        let (cell, moves) = (
-            self.tracer.element.size(),
-            self.tracer.element.is_trivially_relocatable(),
-        );
+        let (cell, moves) =
+            (self.tracer.element.size(), self.tracer.element.is_trivially_relocatable());
         let (may_fail, element_fails) = (self.allocation_fails, self.element_fails && !moves);
         let Some(array) = self.slot(slot) else { return };
         if new.is_null() {
@@ -375,8 +419,7 @@ impl Model {
             unsafe {
                 let mut run = CellsMut::new(cell.as_ptr(), element.size() as isize, 1);
                 if element.has_zero_promise() {
-                    let ledger =
-                        denizen::segment::Ledger::open(element, Some(segment), &run);
+                    let ledger = denizen::segment::Ledger::open(element, Some(segment), &run);
                     tracer.set(&mut run, value);
                     ledger.close(run.as_cells());
                 } else {

@@ -37,7 +37,8 @@ static ALL: LazyLock<[SegmentLock; LOCKS]> =
     LazyLock::new(|| std::array::from_fn(|_| SegmentLock::new()));
 
 /// Who is in each cell: how many readers, or one writer.
-static INSIDE: [[AtomicU32; CELLS]; LOCKS] = [const { [const { AtomicU32::new(0) }; CELLS] }; LOCKS];
+static INSIDE: [[AtomicU32; CELLS]; LOCKS] =
+    [const { [const { AtomicU32::new(0) }; CELLS] }; LOCKS];
 const WRITER: u32 = 1 << 16;
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -51,12 +52,28 @@ struct Cells {
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Step {
     /// Takes cells of one lock.
-    Take { worker: u8, cells: Cells, wait: bool },
+    Take {
+        worker: u8,
+        cells: Cells,
+        wait: bool,
+    },
     /// Takes cells of several locks, perhaps of the same twice.
-    TakeAll { worker: u8, cells: [Cells; 3], wait: bool },
-    Release { worker: u8, which: u8 },
-    Lend { cells: Cells },
-    GiveBack { which: u8, raw: bool },
+    TakeAll {
+        worker: u8,
+        cells: [Cells; 3],
+        wait: bool,
+    },
+    Release {
+        worker: u8,
+        which: u8,
+    },
+    Lend {
+        cells: Cells,
+    },
+    GiveBack {
+        which: u8,
+        raw: bool,
+    },
     Fork,
 }
 

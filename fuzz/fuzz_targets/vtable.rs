@@ -261,7 +261,8 @@ fn use_it(element: &'static ElementType, ground: &Ground, steps: &[u8]) {
     segment.bind(element).expect("a segment made for the type");
     let mut count = 3;
     for step in steps {
-        let (low, high) = (usize::from(step >> 3 & 3).min(count), usize::from(step >> 5).min(count));
+        let (low, high) =
+            (usize::from(step >> 3 & 3).min(count), usize::from(step >> 5).min(count));
         let range = low.min(high)..low.max(high);
         // SAFETY: this thread alone knows the segment.
         unsafe {

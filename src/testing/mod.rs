@@ -7,6 +7,8 @@ mod finding;
 mod heap;
 mod hooks;
 mod injection;
+#[doc(hidden)]
+pub mod legacy;
 mod lifecheck;
 mod made;
 mod mishap;

@@ -1,9 +1,7 @@
 //! What each ufunc should give, by the second implementation and by Python's definitions.
 
 use super::{cells::MOST_BITS, floats::Long};
-use denizen::abi::{
-    ERROR_OVERFLOW, ERROR_VALUE, ERROR_ZERO_DIVISION, ErrorKind,
-};
+use denizen::abi::{ERROR_OVERFLOW, ERROR_VALUE, ERROR_ZERO_DIVISION, ErrorKind};
 use denizen::elements::MAX_BITS;
 use num_bigint::BigInt;
 use num_integer::Integer as _;

@@ -78,8 +78,7 @@ pub fn check_product<T: Number>(which: u8, sizes: [u8; 4], live: bool, seeds: &[
             for j in 0..extent(1) {
                 for k in 0..extent(2) {
                     let index = [i, j, k];
-                    let product =
-                        &model[0][at(0, stack, &index)] * &model[1][at(1, stack, &index)];
+                    let product = &model[0][at(0, stack, &index)] * &model[1][at(1, stack, &index)];
                     sums[at(2, stack, &index)] += product;
                 }
             }

@@ -47,8 +47,7 @@ pub fn check_order<T: Number>(seeds: &[Seed], backwards: bool) {
         for (left, right) in [(0, 1), (1, 0), (0, 0)] {
             let mut order = 7;
             let at = |index: isize| first.offset(size * index).cast_const();
-            let status =
-                compare(context, at(left), at(right), &raw mut order, &raw mut report);
+            let status = compare(context, at(left), at(right), &raw mut order, &raw mut report);
             assert_eq!(failure(status, &report), None);
             let expected = values[left as usize].cmp(&values[right as usize]) as i32;
             assert_eq!(order, expected, "{} and {}", values[0], values[1]);
@@ -56,15 +55,8 @@ pub fn check_order<T: Number>(seeds: &[Seed], backwards: bool) {
 
         let nonzero = vtable.nonzero.expect("both types have truth");
         let mut truths = vec![7u8; values.len()];
-        let status = nonzero(
-            context,
-            first,
-            size,
-            values.len(),
-            truths.as_mut_ptr(),
-            1,
-            &raw mut report,
-        );
+        let status =
+            nonzero(context, first, size, values.len(), truths.as_mut_ptr(), 1, &raw mut report);
         assert_eq!(failure(status, &report), None);
         for (truth, value) in truths.iter().zip(&values) {
             assert_eq!(*truth, u8::from(!value.is_zero()), "truth of {value}");
@@ -85,11 +77,13 @@ pub fn check_order<T: Number>(seeds: &[Seed], backwards: bool) {
         if let Some(argsort) = vtable.argsort {
             let count = values.len();
             let mut indices: Vec<isize> = (0..count as isize).collect();
-            let (start, stride) =
-                if backwards { (first.offset(size * (count as isize - 1)), -size) } else { (first, size) };
+            let (start, stride) = if backwards {
+                (first.offset(size * (count as isize - 1)), -size)
+            } else {
+                (first, size)
+            };
             let indices_pointer = indices.as_mut_ptr();
-            let status =
-                argsort(context, start, stride, count, indices_pointer, &raw mut report);
+            let status = argsort(context, start, stride, count, indices_pointer, &raw mut report);
             assert_eq!(failure(status, &report), None);
             let at = |index: isize| {
                 let index = index as usize;
