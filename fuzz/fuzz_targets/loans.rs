@@ -322,14 +322,15 @@ impl Model {
     }
 
     fn end(loan: u8) {
-        LOANS.with_borrow_mut(|loans| {
-            let Some(index) = usize::from(loan).checked_rem(loans.len()) else { return };
-            let loan = loans.swap_remove(index);
-            drop(loan.used);
-            // SAFETY: nobody else knows it; empty, or with the object.
-            unsafe { loan.home.free() }.expect("no destructor fails");
-            loan_ends();
+        let loan = LOANS.with_borrow_mut(|loans| {
+            let index = usize::from(loan).checked_rem(loans.len())?;
+            Some(loans.swap_remove(index))
         });
+        let Some(loan) = loan else { return };
+        drop(loan.used);
+        // SAFETY: nobody else knows it; empty, or with the object.
+        unsafe { loan.home.free() }.expect("no destructor fails");
+        loan_ends();
     }
 
     /// Loans of the cells of a segment from one on: how many are used, and how many not.

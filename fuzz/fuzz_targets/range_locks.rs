@@ -16,6 +16,7 @@ use denizen::lock::{
 use libfuzzer_sys::fuzz_target;
 use std::{
     cell::RefCell,
+    io::{Error, ErrorKind},
     ops::Range,
     sync::{
         LazyLock, Mutex,
@@ -74,7 +75,10 @@ enum Step {
         which: u8,
         raw: bool,
     },
-    Fork,
+    /// Seldom: a fork takes as long as a thousand other steps.
+    Fork {
+        seldom: u8,
+    },
 }
 
 /// What one operation wants of one lock.
@@ -473,8 +477,11 @@ impl Model<'_> {
             unsafe { libc::_exit(0) };
         }
         let mut status = 0;
+        // The fuzzer's alarm interrupts the wait.
         // SAFETY: the child.
-        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        while unsafe { libc::waitpid(child, &raw mut status, 0) } != child {
+            assert_eq!(Error::last_os_error().kind(), ErrorKind::Interrupted);
+        }
         assert_eq!(status, 0, "the child failed; its message is above");
     }
 
@@ -540,8 +547,10 @@ impl Model<'_> {
                 self.give_back(which, raw);
                 true
             }
-            Step::Fork => {
-                self.fork();
+            Step::Fork { seldom } => {
+                if seldom % 64 == 63 {
+                    self.fork();
+                }
                 true
             }
         }

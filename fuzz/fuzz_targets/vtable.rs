@@ -41,37 +41,70 @@ enum Name<'a> {
 #[derive(Arbitrary, Clone, Debug)]
 enum Number {
     Small(u8),
+    Power(u8),
     /// A power of two, and a bit more or less.
-    Power(u8, i8),
+    Near(u8, i8),
     Any(usize),
+}
+
+/// Bytes of a cell.
+#[derive(Arbitrary, Clone, Debug)]
+enum Size {
+    /// As they should be: so many alignments.
+    Aligned(u8),
+    Other(Number),
+}
+
+/// A number of an enumeration; mostly one that is known.
+#[derive(Arbitrary, Clone, Debug)]
+enum Choice {
+    Known(u8),
+    Other(u32),
+}
+
+#[derive(Arbitrary, Clone, Debug)]
+enum Vacancy {
+    /// All bytes.
+    Whole,
+    /// Some of them.
+    Part(u8, u8),
+    Other(Number, Number),
 }
 
 #[derive(Arbitrary, Debug)]
 struct Input<'a> {
     struct_size: StructSize,
     version: Option<u32>,
-    flags: u32,
-    size: Number,
+    flags: Choice,
+    size: Size,
     align: Number,
-    storage: u32,
-    zero_bytes: u32,
-    vacancy: Option<(Number, Number)>,
-    /// Which functions there are.
-    functions: u32,
+    storage: Choice,
+    zero_bytes: Choice,
+    vacancy: Vacancy,
+    /// Which functions there are not.
+    functions: u8,
     /// What happens to the cells.
     steps: [u8; 12],
-    language_name: Name<'a>,
     name: Name<'a>,
+    language_name: Name<'a>,
 }
 
 impl Number {
     fn value(&self) -> usize {
         match self {
             Number::Small(value) => (*value).into(),
-            Number::Power(bits, near) => {
-                (1usize << (bits % 64)).wrapping_add_signed((*near).into())
-            }
+            Number::Power(bits) => 1 << (bits % 14),
+            Number::Near(bits, near) => (1usize << (bits % 64)).wrapping_add_signed((*near).into()),
             Number::Any(value) => *value,
+        }
+    }
+}
+
+impl Choice {
+    fn value(&self, known: u32) -> u32 {
+        match self {
+            Choice::Known(value) => u32::from(*value) % known,
+            Choice::Other(value) => *value,
         }
     }
 }
@@ -324,15 +357,23 @@ fuzz_target!(|input: Input<'_>| {
         StructSize::Any(bytes) => *bytes,
     };
     vtable.abi_version = input.version.unwrap_or(abi::ABI_VERSION);
-    vtable.flags = input.flags;
+    vtable.flags = input.flags.value(8);
     vtable.name = pointer(&name);
     vtable.language_name = pointer(&language_name);
-    (vtable.size, vtable.align) = (input.size.value(), input.align.value());
-    (vtable.storage, vtable.zero_bytes) = (input.storage, input.zero_bytes);
-    (vtable.vacancy_offset, vtable.vacancy_size) = input
-        .vacancy
-        .as_ref()
-        .map_or((0, vtable.size), |(offset, size)| (offset.value(), size.value()));
+    vtable.align = input.align.value();
+    vtable.size = match &input.size {
+        Size::Aligned(count) => vtable.align.wrapping_mul((*count).into()),
+        Size::Other(size) => size.value(),
+    };
+    (vtable.storage, vtable.zero_bytes) = (input.storage.value(3), input.zero_bytes.value(3));
+    (vtable.vacancy_offset, vtable.vacancy_size) = match &input.vacancy {
+        Vacancy::Whole => (0, vtable.size),
+        Vacancy::Part(offset, size) => {
+            let offset = usize::from(*offset).checked_rem(vtable.size).unwrap_or(0);
+            (offset, usize::from(*size).checked_rem(vtable.size - offset).map_or(0, |n| n + 1))
+        }
+        Vacancy::Other(offset, size) => (offset.value(), size.value()),
+    };
     let ground = Ground {
         size: vtable.size,
         zero: vtable.zero_bytes == abi::ZERO_DEFAULT,

@@ -68,13 +68,8 @@ fn sign(text: &str) -> (bool, &str) {
     }
 }
 
-/// Python's `str.isspace`.
-fn is_space(character: char) -> bool {
-    character.is_whitespace() || ('\x1c'..='\x1f').contains(&character)
-}
-
 fn strip(text: &str) -> &str {
-    text.trim_matches(is_space)
+    text.trim()
 }
 
 /// `[-+]? digits`
@@ -100,8 +95,8 @@ fn fraction(text: &str) -> Reading {
     let (negative, rest) = sign(text);
     let (whole, mut rest) = digits(rest);
     let signed = |value: BigRational| Reading::Value(if negative { -value } else { value });
-    if let Some(denominator) = rest.trim_start_matches(is_space).strip_prefix('/') {
-        let (denominator, rest) = digits(denominator.trim_start_matches(is_space));
+    if let Some(denominator) = rest.trim_start().strip_prefix('/') {
+        let (denominator, rest) = digits(denominator.trim_start());
         return match (whole, denominator) {
             (Some(_), Some(_)) if !rest.is_empty() => REFUSED,
             (Some(_), Some(zero)) if zero.is_zero() => Reading::Error(ERROR_ZERO_DIVISION),
@@ -145,7 +140,7 @@ fn fraction(text: &str) -> Reading {
 fn reading(fractions: bool, bytes: &[u8]) -> Reading {
     let Ok(text) = std::str::from_utf8(bytes) else { return Reading::Error(ERROR_VALUE) };
     let text = strip(text);
-    if text.chars().any(|character| !character.is_ascii() && !is_space(character)) {
+    if text.chars().any(|character| !character.is_ascii() && !character.is_whitespace()) {
         // The ASCII text that it stands for may have a long exponent.
         let long = text.contains(['e', 'E']) && fractions;
         return if long { Reading::Skip } else { Reading::Unknown };

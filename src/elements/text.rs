@@ -24,13 +24,8 @@ fn ascii_digit(character: char) -> char {
     digit.and_then(|digit| char::from_digit(digit, 10)).unwrap_or(character)
 }
 
-/// White space as Python's `str.isspace` has it: Unicode's, and four separators of ASCII.
-pub fn is_space(character: char) -> bool {
-    character.is_whitespace() || ('\x1c'..='\x1f').contains(&character)
-}
-
 /// The text without white space around, its decimal digits those of ASCII.
 pub fn plain(text: &str) -> Cow<'_, str> {
-    let text = text.trim_matches(is_space);
+    let text = text.trim();
     if text.is_ascii() { text.into() } else { text.chars().map(ascii_digit).collect() }
 }

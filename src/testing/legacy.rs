@@ -284,7 +284,21 @@ impl Model {
         }
     }
 
+    /// Does a step, here and there.
     fn apply(&mut self, tracer: TracerType, step: &LegacyStep) {
+        self.do_step(tracer, step);
+        let as_bytes =
+            matches!(step, LegacyStep::Raw(..) | LegacyStep::RawSwap(..) | LegacyStep::Noise(..));
+        if as_bytes {
+            // Nobody saw that an object lost its cell: it may come back.
+            return;
+        }
+        for number in 0..self.writes.len() {
+            self.writes[number].weak |= !self.must_live(number);
+        }
+    }
+
+    fn do_step(&mut self, tracer: TracerType, step: &LegacyStep) {
         match *step {
             LegacyStep::New(count) => {
                 if let Some(free) = self.arrays.iter().position(Option::is_none)

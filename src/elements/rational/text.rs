@@ -54,8 +54,8 @@ fn split(text: &str) -> Option<Literal<'_>> {
     let (negative, rest) = take_sign(text);
     let (whole, mut rest) = take_digits(rest);
     let mut literal = Literal { negative, whole, decimals: "", exponent: None, denominator: None };
-    if let Some(denominator) = rest.trim_start_matches(text::is_space).strip_prefix('/') {
-        let (digits, end) = take_digits(denominator.trim_start_matches(text::is_space));
+    if let Some(denominator) = rest.trim_start().strip_prefix('/') {
+        let (digits, end) = take_digits(denominator.trim_start());
         literal.denominator = Some(digits);
         return (!whole.is_empty() && end.is_empty()).then_some(literal);
     }
