@@ -21,6 +21,7 @@ PYTHON ?= python3
 # Of each fuzz target, and which (all of them, if none is named).
 FUZZ_SECONDS ?= 300
 FUZZ_TARGETS ?=
+export PLAIN
 CARGO ?= cargo
 # Worker processes of pytest; empty runs the tests in one process.
 PYTEST_WORKERS ?= 2
@@ -144,7 +145,7 @@ header:
 		--test c_header
 	.ci/link-headers
 
-# cargo-fuzz needs a nightly toolchain for AddressSanitizer.
+# cargo-fuzz needs a nightly toolchain for AddressSanitizer. PLAIN=1: see .ci/fuzz.
 fuzz:
 	@.ci/fuzz run $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 

@@ -5,6 +5,7 @@ data in it. Each try is an error that says what is wrong, or a whole value."""
 
 import io
 import itertools
+import os
 import pickle
 import pickletools
 import random
@@ -23,7 +24,8 @@ CLEAR = (
     AttributeError, OverflowError, MemoryError, UnicodeError, denizen.VacantError, SyntaxError,
     LookupError, ZeroDivisionError, RuntimeError, OSError, AssertionError,
 )  # fmt: skip
-TRIES = 300
+#: Changed copies of each thing.
+TRIES = 6000 if os.environ.get("HYPOTHESIS_PROFILE") == "long" else 300
 
 
 def use(value):
