@@ -5,8 +5,8 @@
 use arbitrary::Arbitrary;
 use denizen::{
     erased::{CellsMut, Failure},
+    faults,
     handler::{calloc, free, malloc, note, realloc, refusal, set_unraisable_hook},
-    memory::faults,
     segment::Segment,
     testing::{Allocator, Kind, Mishap, TracerType},
 };

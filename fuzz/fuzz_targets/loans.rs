@@ -6,8 +6,8 @@ use arbitrary::Arbitrary;
 use denizen::{
     abi::{self, ElementVTable, OK, Report, Status},
     erased::ElementType,
+    faults,
     lock::Borrow,
-    memory::faults,
     segment::{LoanHooks, ResizeError, Segment, loan_begins, loan_ends, set_loan_hooks},
 };
 use libfuzzer_sys::fuzz_target;

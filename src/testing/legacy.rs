@@ -10,12 +10,12 @@
 use super::{Kind, Mishap, TracerType};
 use crate::{
     erased::{CellsMut, Failure},
+    faults,
     handler::{
         calloc, free,
         objects::{CELL_SIZE, Peeked, peek, store, sweep, touch, vacate},
         realloc,
     },
-    memory::faults,
     segment::Segment,
 };
 use std::ptr;
@@ -89,7 +89,7 @@ impl Drop for Array {
 }
 
 /// What NumPy does to the cells of legacy dtypes.
-pub fn raw_copy(from: *const u8, to: *mut u8) {
+pub(crate) fn raw_copy(from: *const u8, to: *mut u8) {
     unsafe { ptr::copy(from, to, CELL_SIZE) };
 }
 
@@ -97,7 +97,7 @@ pub fn raw_copy(from: *const u8, to: *mut u8) {
 ///
 /// # Errors
 /// As for [`touch`].
-pub fn set(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure> {
+pub(crate) fn set(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure> {
     unsafe {
         let object = touch(cell, tracer.element)?;
         let mut run = CellsMut::new(object.as_ptr(), tracer.element.size() as isize, 1);
@@ -110,7 +110,7 @@ pub fn set(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure>
 ///
 /// # Errors
 /// As for [`store`], or there was no object to copy.
-pub fn put(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure> {
+pub(crate) fn put(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure> {
     let element = tracer.element;
     let no_memory = |error| Failure::new(crate::abi::ERROR_MEMORY, error);
     let segment = Segment::allocate(element.size(), 64, Some(element), true)
@@ -131,7 +131,7 @@ pub fn put(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure>
 
 /// What a cell shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub(crate) enum Seen {
     /// No object.
     Vacant,
     /// A raw copy of what is gone.
@@ -144,17 +144,12 @@ pub enum Seen {
 ///
 /// # Panics
 /// It is a cell of another type.
-pub fn seen(tracer: TracerType, cell: *const u8) -> Seen {
+pub(crate) fn seen(tracer: TracerType, cell: *const u8) -> Seen {
     match unsafe { peek(cell, tracer.element) }.expect("a cell of the type") {
         Peeked::Vacant => Seen::Vacant,
         Peeked::Stale => Seen::Stale,
         Peeked::Object(object) => Seen::Value(unsafe { tracer.value(object.as_ptr()) }),
     }
-}
-
-/// What all cells show.
-pub fn values(tracer: TracerType, array: &Array) -> Vec<Seen> {
-    (0..array.count).map(|index| seen(tracer, array.cell(index))).collect()
 }
 
 /// One step. Arrays, cells and sizes are taken modulo what exists.

@@ -4,18 +4,21 @@
     clippy::undocumented_unsafe_blocks,
     reason = "every block works on memory that the test owns alone"
 )]
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use super::*;
 use crate::testing::{
     Kind, Mishap, TracerType,
     legacy::{
         Array, LEGACY_KINDS as KINDS, LegacyStep as Step, Seen, put, raw_copy, run_legacy, seen,
-        set, values,
+        set,
     },
 };
 use proptest::prelude::*;
 use std::collections::HashMap;
+
+fn values(tracer: TracerType, array: &Array) -> Vec<Seen> {
+    (0..array.count).map(|index| seen(tracer, array.cell(index))).collect()
+}
 
 fn live(tracer: TracerType) -> i64 {
     let live = tracer.counts().live;
