@@ -6,6 +6,7 @@ use denizen::{ElementBuilder, ElementHandle, Raised, element};
 use std::alloc::{Layout, alloc};
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
+use std::sync::{Mutex, PoisonError};
 
 /// A small number.
 #[derive(Clone, Default)]
@@ -34,6 +35,9 @@ struct OldApi {
     ) -> Status,
 }
 
+/// Where the structs of registered types are.
+static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
 /// The first `size` bytes of a struct that begins with its size, in memory that ends there.
 ///
 /// # Safety
@@ -43,11 +47,12 @@ unsafe fn truncated<T>(whole: &T, size: usize) -> *const T {
         return std::ptr::null();
     };
     // SAFETY: the size is not 0; it is at most that of T. A registered type stays, so the memory
-    // is never freed.
+    // is never freed (and can be reached from a static, for leak checkers).
     unsafe {
         let memory = alloc(layout);
         std::ptr::from_ref(whole).cast::<u8>().copy_to_nonoverlapping(memory, size);
         memory.cast::<usize>().write(size);
+        KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(memory.expose_provenance());
         memory.cast()
     }
 }
