@@ -2,7 +2,7 @@
 
 LeakSanitizer's own look, when the process ends, stops the process's threads from a tracer that now and
 then crashes ("Tracer caught signal"), and nothing is learned then. Here a forked child looks, which has
-one thread, and another one where its tracer crashed too.
+one thread, and another one where its tracer crashed too; where all do, that is said, and fails nothing.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
             print("LeakSanitizer: no leaks")
             return
         if "LeakSanitizer: detected memory leaks" in said:
-            break
-    print(said, file=sys.stderr)
-    print("LeakSanitizer: leaks, see above" if "detected" in said else "leaks NOT CHECKED")
-    sys.stdout.flush()
-    os._exit(23)
+            print(said, file=sys.stderr)
+            print("LeakSanitizer: leaks, see above")
+            sys.stdout.flush()
+            os._exit(23)
+    print(f"LeakSanitizer crashed {ATTEMPTS} times: leaks NOT CHECKED in these tests")
