@@ -21,22 +21,24 @@ pub(super) struct Finding {
     pub(super) message: String,
 }
 
-/// Runs one sequence.
+/// Runs one sequence: on a heap as it is, then on one where freed blocks are filled.
 ///
 /// # Errors
 /// What it found.
 pub(super) fn attempt<T: Target>(operations: &[Operation]) -> Result<(), Finding> {
+    let pass = |fills| hooks::watched(operations, write_test::<T>, || once::<T>(operations, fills));
+    let mut leak = pass(false)?;
+    if heap::is_installed() && !hooks::under_asan() {
+        leak = leak.and(pass(true)?);
+    }
+    // What a type keeps for good from its first use on is no leak: only a later time tells.
     for _ in 0..2 {
-        match hooks::watched(operations, write_test::<T>, || once::<T>(operations))? {
-            None => return Ok(()),
-            // What a type keeps for good from its first use on is no leak: only a second time tells.
-            Some(_) => continue,
+        if leak.is_none() {
+            return Ok(());
         }
+        leak = pass(false)?;
     }
-    match hooks::watched(operations, write_test::<T>, || once::<T>(operations))? {
-        None => Ok(()),
-        Some(leak) => Err(Finding { message: format!("after the sequence, {leak}") }),
-    }
+    leak.map_or(Ok(()), |leak| Err(Finding { message: format!("after the sequence, {leak}") }))
 }
 
 /// Makes values and ends them, without any operation.
@@ -44,7 +46,7 @@ pub(super) fn attempt<T: Target>(operations: &[Operation]) -> Result<(), Finding
 /// # Errors
 /// The closure cannot be used, or its values are broken.
 pub(super) fn try_maker<T: Target>() -> Result<(), Finding> {
-    let _watch = heap::Watch::begin();
+    let _watch = heap::Watch::begin(false);
     model::begin();
     let outcome = hooks::watched(&[], write_test::<T>, || {
         let tried = catch_unwind(AssertUnwindSafe(|| T::checked().try_maker()));
@@ -59,12 +61,12 @@ pub(super) fn try_maker<T: Target>() -> Result<(), Finding> {
 }
 
 /// Runs one sequence; says what it leaked.
-fn once<T: Target>(operations: &[Operation]) -> Result<Option<String>, Finding> {
+fn once<T: Target>(operations: &[Operation], fills: bool) -> Result<Option<String>, Finding> {
     let checked = T::checked();
     mishap::cancel();
     faults::cancel();
     let other = TracerType::borrow(Kind::OverAligned);
-    let watch = heap::Watch::begin();
+    let watch = heap::Watch::begin(fills);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         model::run_on(&checked, other.element, operations);
     }));

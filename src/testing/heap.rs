@@ -1,9 +1,11 @@
 //! A global allocator that watches the heap of the type under test.
 //!
-//! What the type's own code allocates is on its books until it is freed. A freed block is filled
-//! with a pattern and kept until the sequence has ended, so that a second `free` and a write through
-//! a stale pointer are seen, and a read through one gives a value that the model does not know.
-//! Under AddressSanitizer, which does that better, blocks are only counted.
+//! What the type's own code allocates is on its books until it is freed. A freed block is kept until
+//! the sequence has ended, so that a second `free` is seen. In a second pass it is also filled with a
+//! pattern: a write through a stale pointer is seen then, and a read gives a value that the model does
+//! not know. (In the first pass it is left alone, since a destructor that runs on patterns seldom gets
+//! as far as the second `free`.) Under AddressSanitizer, which does all that better, blocks are only
+//! counted.
 
 use super::{hooks, model};
 use std::{
@@ -37,9 +39,9 @@ struct Block {
     run: usize,
     /// Which operation of it.
     step: usize,
-    /// Fills the block once it is freed; another one for each of many blocks, so that two stale
-    /// pointers do not read the same.
-    pattern: u8,
+    /// Fills the block once it is freed, in a second pass; another one for each of many blocks, so
+    /// that two stale pointers do not read the same.
+    pattern: Option<u8>,
     freed: bool,
 }
 
@@ -64,6 +66,8 @@ static LATEST_RUN: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// The sequence of this thread.
     static RUN: Cell<usize> = const { Cell::new(0) };
+    /// Whether freed blocks are filled.
+    static FILLS: Cell<bool> = const { Cell::new(false) };
     /// How many calls of the type's code this thread is in.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     /// The books themselves allocate.
@@ -102,12 +106,13 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Begins a sequence on this thread.
-    pub(super) fn begin() -> Watch {
+    /// Begins a sequence on this thread; `fills` says whether freed blocks are filled.
+    pub(super) fn begin(fills: bool) -> Watch {
         RUNNING.fetch_add(1, Relaxed);
         let run = LATEST_RUN.fetch_add(1, Relaxed) + 1;
         RUN.set(run);
         DEPTH.set(0);
+        FILLS.set(fills);
         Watch { run }
     }
 
@@ -130,7 +135,8 @@ impl Watch {
                 // SAFETY: a block of the system's that was kept; nobody may use it.
                 unsafe {
                     let bytes = std::slice::from_raw_parts(start, block.layout.size());
-                    if bytes.iter().any(|byte| *byte != block.pattern) {
+                    if block.pattern.is_some_and(|filled| bytes.iter().any(|byte| *byte != filled))
+                    {
                         written =
                             Some(format!("{} was written to after it was freed", name(&block)));
                     }
@@ -201,7 +207,7 @@ fn enter(start: *mut u8, layout: Layout) {
     let (run, step) = (RUN.get(), model::step());
     with_books(|books| {
         books.entered += 1;
-        let pattern = 0xa0 + (books.entered % 0x5f) as u8;
+        let pattern = FILLS.get().then_some(0xa0 + (books.entered % 0x5f) as u8);
         let block = Block { layout, run, step, pattern, freed: false };
         books.blocks.insert(start.expose_provenance(), block);
     });
@@ -254,8 +260,10 @@ unsafe impl GlobalAlloc for Heap {
                 blocks.remove(&start.addr());
                 return true;
             }
-            // SAFETY: a live block of that size.
-            unsafe { start.write_bytes(block.pattern, block.layout.size()) };
+            if let Some(pattern) = block.pattern {
+                // SAFETY: a live block of that size.
+                unsafe { start.write_bytes(pattern, block.layout.size()) };
+            }
             block.freed = true;
             false
         });

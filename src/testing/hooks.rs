@@ -91,15 +91,27 @@ fn print_current(cause: &str) {
     let mut out = StandardError;
     // SAFETY: the sequence is borrowed by `watched`, further down on this thread's stack.
     let operations = unsafe { &*operations };
-    let _ = fmt::Write::write_fmt(
-        &mut out,
-        format_args!(
-            "\ndenizen lifecheck: {cause} in operation {} of {}. This test repeats it:\n\n",
-            super::model::step().wrapping_add(1),
-            operations.len()
-        ),
-    );
+    let _ = write_death(&mut out, cause, operations);
     let _ = write_test(&mut out, operations);
+}
+
+fn write_death(out: &mut StandardError, cause: &str, operations: &[Operation]) -> fmt::Result {
+    use fmt::Write;
+    write!(out, "\ndenizen lifecheck: {cause}")?;
+    let step = super::model::step();
+    match operations.get(step) {
+        Some(operation) => {
+            write!(out, " in operation {} of {}, {operation:?}", step + 1, operations.len())?
+        }
+        None if step == operations.len() => out.write_str(" when everything was freed")?,
+        None => {}
+    }
+    // Of a panic that cannot unwind, the message has not been shown.
+    let _ = LAST_PANIC.try_with(|last| match last.try_borrow() {
+        Ok(last) => last.as_ref().map_or(Ok(()), |said| write!(out, ": {said}")),
+        Err(_) => Ok(()),
+    });
+    out.write_str(".\nThis test repeats it:\n\n")
 }
 
 /// File descriptor 2, without a buffer or a lock.
