@@ -259,7 +259,7 @@ lint-rust: $(STAMPS)/build-tools
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --no-default-features \
 		--features pyo3,ndarray
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" \
-		$(CARGO) doc --locked --no-deps --document-private-items
+		$(CARGO) doc --locked --no-deps --document-private-items --features proptest
 
 lint-python: $(STAMPS)/lint-tools $(STAMPS)/wheel
 	@echo "== lint: ruff, mypy, pyright"

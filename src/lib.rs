@@ -1,10 +1,12 @@
 //! denizen: Rust and C++ objects as elements of NumPy arrays.
 //!
-//! **To store your own type, start at [`client`].** The rest is the runtime, for those who work on it.
+//! **To store your own type, start at [`client`]; to prove it, at `testing`.** The rest is the runtime,
+//! for those who work on it.
 //!
 //! The layers, highest first; a module imports only from those below it:
 //!
 //! ```text
+//! testing     tools that prove element types, our own and a user's
 //! python      extension module, inspect, stats, scalars
 //! elements    bundled element types, written on `client` alone
 //! c_api       capsule and function table

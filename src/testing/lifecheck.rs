@@ -162,7 +162,7 @@ fn usable<T: Target>() -> Result<(), Finding> {
 /// # Arguments
 /// 1. The type. Write its full path, as you write it in a test of the crate: findings are printed
 ///    with it.
-/// 2. A closure that makes values of an [`Unstructured`](crate::testing::arbitrary::Unstructured): it
+/// 2. A closure that makes values of an [`Unstructured`]: it
 ///    returns a value, or a `Result` or `Option` of one (where there is none, the operation is left
 ///    out). It captures nothing, and makes equal values of equal bytes. Without it the type's own
 ///    `Arbitrary` makes them.
@@ -187,7 +187,7 @@ macro_rules! lifecheck {
     (own_allocator: $type:ty, $make:expr $(, $build:expr)? $(,)?) => {
         const _: () = {
             $crate::__lifecheck_target!($type, $make $(, $build)?);
-            ::libfuzzer_sys::fuzz_target!(|input: $crate::testing::Input<Target>| {
+            ::libfuzzer_sys::fuzz_target!(|input: $crate::testing::Input<LifecheckTarget>| {
                 $crate::testing::fuzz(&input)
             });
         };
@@ -227,7 +227,7 @@ macro_rules! lifecheck_proptest {
         $(#[$attribute])*
         fn $name() {
             $crate::__lifecheck_target!($type, $make $(, $build)?);
-            $crate::testing::random::<Target>();
+            $crate::testing::random::<LifecheckTarget>();
         }
     };
     ($type:ty $(, $make:expr $(, $build:expr)?)? $(,)?) => {
@@ -256,17 +256,17 @@ macro_rules! __lifecheck_replay {
             use $crate::testing::{Operation::*, Run};
             &[$($operation),*]
         };
-        $crate::testing::replay::<Target>(operations);
+        $crate::testing::replay::<LifecheckTarget>(operations);
     }};
 }
 
-/// The item `Target` for a type.
+/// The item `LifecheckTarget` for a type. No name of ours is in scope where the user's words stand.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __lifecheck_target {
-    (@ $type:ty, $make:expr, $build:expr, $builder:block) => {
-        struct Target;
-        impl $crate::testing::Target for Target {
+    (@ $type:ty, $make:expr, $build:expr, $builder:expr) => {
+        struct LifecheckTarget;
+        impl $crate::testing::Target for LifecheckTarget {
             type Element = $type;
             const NAME: &'static str = stringify!($type);
             const MAKE: &'static str = stringify!($make);
@@ -282,14 +282,11 @@ macro_rules! __lifecheck_target {
                 }
                 CHECKED.with(|checked| {
                     *checked.get_or_init(|| {
-                        #[allow(unused_imports, reason = "what the type can do is found out by them")]
-                        use $crate::testing::probe::*;
-                        let probe = &Probe::<$type>::new();
                         $crate::testing::Checked::new(
                             $builder,
-                            <Target as $crate::testing::Target>::MAKER,
-                            probe.same(),
-                            probe.show(),
+                            <LifecheckTarget as $crate::testing::Target>::MAKER,
+                            $crate::__lifecheck_probe!($type, |probe| probe.same()),
+                            $crate::__lifecheck_probe!($type, |probe| probe.show()),
                         )
                     })
                 })
@@ -297,23 +294,32 @@ macro_rules! __lifecheck_target {
         }
     };
     ($type:ty, $make:expr $(,)?) => {
-        $crate::__lifecheck_target!(@ $type, $make, "", {
-            #[allow(unused_imports, reason = "what the type can do is found out by them")]
-            use $crate::testing::probe::*;
-            let probe = &Probe::<$type>::new();
-            let builder = settled(probe.begin());
+        $crate::__lifecheck_target!(@ $type, $make, "", $crate::__lifecheck_probe!($type, |probe| {
+            let builder = $crate::testing::probe::settled(probe.begin());
             let builder = probe.with_default(probe.with_clone(builder));
             let builder = probe.with_order(probe.with_partial_order(builder));
             let builder = probe.with_mul(probe.with_sub(probe.with_add(builder)));
             probe.with_neg(probe.with_rem(probe.with_div(builder)))
-        });
+        }));
     };
     ($type:ty, $make:expr, $build:expr $(,)?) => {
-        $crate::__lifecheck_target!(@ $type, $make, stringify!($build), {
-            #[allow(unused_imports, reason = "what the type can do is found out by them")]
-            use $crate::testing::probe::*;
-            let probe = &Probe::<$type>::new();
-            described(probe.begin(), $build)
-        });
+        $crate::__lifecheck_target!(@ $type, $make, stringify!($build),
+            $crate::testing::probe::described(
+                $crate::__lifecheck_probe!($type, |probe| probe.begin()),
+                $build,
+            )
+        );
     };
+}
+
+/// Asks what a type can do.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __lifecheck_probe {
+    ($type:ty, |$probe:ident| $question:expr) => {{
+        #[allow(unused_imports, reason = "one trait of each pair is used")]
+        use $crate::testing::probe::*;
+        let $probe = &$crate::testing::probe::Probe::<$type>::new();
+        $question
+    }};
 }

@@ -656,6 +656,16 @@ impl<S: Subject> Model<'_, S> {
         ledger.close(cells.as_cells());
         let mut new = old.clone();
         let subject = self.subject;
+        for pair in old[range.clone()].windows(2) {
+            let (left, right) = (pair[0].as_ref(), pair[1].as_ref());
+            let order = subject.order(left, right);
+            let sane =
+                order == subject.order(right, left).reverse() && subject.order(left, left).is_eq();
+            assert!(
+                sane,
+                "no order: {left:?} and {right:?} compare as {order:?} one way round only"
+            );
+        }
         new[range.clone()].sort_by(|left, right| subject.order(left.as_ref(), right.as_ref()));
         self.settle(run.slot, segment, outcome, &old, &new, &range.collect::<Vec<_>>());
     }

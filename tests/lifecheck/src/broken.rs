@@ -153,7 +153,11 @@ impl Homesick {
         if self.home.get() == 0 {
             self.home.set(here);
         }
-        if self.home.get() == here { self.number } else { !self.number }
+        if self.home.get() == here {
+            self.number
+        } else {
+            !self.number
+        }
     }
 }
 
@@ -244,5 +248,40 @@ impl Clone for Stale {
 impl PartialEq for Stale {
     fn eq(&self, other: &Self) -> bool {
         unsafe { *self.first == *other.first && self.numbers == other.numbers }
+    }
+}
+
+/// Every third is smaller than all others, but not than itself: no order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disorderly(pub u8);
+
+impl PartialOrd for Disorderly {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Disorderly {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        match self.0 % 3 {
+            0 => std::cmp::Ordering::Less,
+            _ => self.0.cmp(&other.0),
+        }
+    }
+}
+
+/// Adds well, except onto itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Aliased(pub u32);
+
+impl std::ops::Add for &Aliased {
+    type Output = Aliased;
+
+    fn add(self, other: &Aliased) -> Aliased {
+        if std::ptr::eq(self, other) {
+            Aliased(self.0)
+        } else {
+            Aliased(self.0 ^ other.0)
+        }
     }
 }

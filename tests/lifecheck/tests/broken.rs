@@ -53,6 +53,14 @@ denizen::lifecheck_proptest!(
     fn a_copy_that_panics: Shy, |u| Shy(u.arbitrary().unwrap_or(1))
 );
 denizen::lifecheck_proptest!(
-    #[should_panic(expected = "differ")]
+    #[should_panic(expected = " was expected")]
     fn a_pointer_into_freed_memory: Stale, |u| Stale::new(u.arbitrary().unwrap_or(1))
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "Disorderly does not live by the rules")]
+    fn an_order_that_is_none: Disorderly, |u| Disorderly(u.arbitrary().unwrap_or(1))
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = " was expected")]
+    fn an_operator_that_looks_at_addresses: Aliased, |u| Aliased(u.arbitrary().unwrap_or(1))
 );

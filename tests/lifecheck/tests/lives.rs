@@ -12,9 +12,16 @@ denizen::lifecheck_proptest!(fn boxed_polynomials: polynomials::Polynomial, |u| 
 denizen::lifecheck_proptest!(
     fn promised_polynomials: polynomials::Polynomial,
     |u| polynomials::Polynomial::new(u.arbitrary().unwrap_or_default()),
-    // SAFETY: the pointer of a Vec is never null, and a Vec has no padding.
-    |builder| unsafe { builder.zero_is_vacant() }.clone().default().add().mul().neg().ordering()
+    |_| described()
 );
+
+/// As the crate's Python module would register it.
+fn described() -> denizen::ElementBuilder<polynomials::Polynomial, denizen::client::InlineVacant> {
+    // SAFETY: the pointer of a Vec is never null, and a Vec has no padding.
+    let builder = unsafe { denizen::element("Polynomial").zero_is_vacant() };
+    builder.clone().default().add().mul().neg().ordering()
+}
+
 denizen::lifecheck_proptest!(fn strings: String);
 denizen::lifecheck_proptest!(fn floats: f64);
 denizen::lifecheck_proptest!(fn integers: i32);
