@@ -11,11 +11,12 @@ import denizen
 PASSED = pytest.StashKey[bool]()
 
 
-#: What clients count themselves: live objects.
+#: What clients count themselves: live objects, and uses of what is no object.
 OWN_COUNTERS = {
     "denizen_example": {"live_duals": lambda client: client.live_duals()},
     "denizen_raw": {
         "bombs": lambda client: client.bombs()[2],
+        "misused bombs": lambda client: client.misused_bombs(),
         "units": lambda client: client.units(),
         "singles": lambda client: client.singles(),
     },

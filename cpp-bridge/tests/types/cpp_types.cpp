@@ -52,6 +52,8 @@ struct functions {
     PyObject *(*read)(PyObject *);
     PyObject *(*raise)(PyObject *, long long);
     PyObject *(*span)(PyObject *, long long);
+    PyObject *(*read_free)(PyObject *);
+    PyObject *(*raise_free)(PyObject *, long long);
 };
 
 std::map<std::string, functions> &table()
@@ -116,6 +118,48 @@ PyObject *span(PyObject *array, long long by)
     const denizen::view<T> view(array);
     for (T &element : view.span()) {
         element.set(element.get() + by);
+    }
+    Py_RETURN_NONE;
+}
+
+/* Lets the GIL go, and takes it again however the block ends. */
+class without_gil {
+public:
+    without_gil() : state_(PyEval_SaveThread()) {}
+    without_gil(const without_gil &) = delete;
+    without_gil &operator=(const without_gil &) = delete;
+    ~without_gil() { PyEval_RestoreThread(state_); }
+
+private:
+    PyThreadState *state_;
+};
+
+/* The sum of an array, read without the GIL through a view. */
+template <class T>
+PyObject *read_free(PyObject *array)
+{
+    const denizen::view<const T> view(array);
+    unsigned long long sum = 0;
+    {
+        const without_gil free;
+        for (const T &element : view) {
+            sum += static_cast<unsigned long long>(element.get());
+        }
+    }
+    return PyLong_FromLongLong(static_cast<long long>(sum));
+}
+
+/* Adds a number to every element without the GIL through a view. Only the numbers may wrap. */
+template <class T>
+PyObject *raise_free(PyObject *array, long long by)
+{
+    const denizen::view<T> view(array);
+    {
+        const without_gil free;
+        for (T &element : view) {
+            element.set(static_cast<long long>(static_cast<unsigned long long>(element.get()) +
+                                               static_cast<unsigned long long>(by)));
+        }
     }
     Py_RETURN_NONE;
 }
@@ -199,7 +243,11 @@ void add_subject(PyObject *module, const char *name, bool thread_safe = false)
     }
     element.add_to(module);
     functions &entry = table()[name];
-    entry = {&T::books, &take<T>, nullptr, &read<T>, &raise<T>, nullptr};
+    entry = {&T::books, &take<T>, nullptr, &read<T>, &raise<T>, nullptr, nullptr, nullptr};
+    if (thread_safe) {
+        entry.read_free = &read_free<T>;
+        entry.raise_free = &raise_free<T>;
+    }
     if constexpr (Storage == storage::inline_cells && std::is_nothrow_destructible_v<T>) {
         entry.adopt = &adopt<T>;
         entry.span = &span<T>;
@@ -230,7 +278,8 @@ void add_types(PyObject *module)
         .text([](const nothing &) { return "nothing"; },
               [](std::string_view) { return nothing(); })
         .add_to(module);
-    table()["Nothing"] = {&nothing::books, nullptr, nullptr, nullptr, nullptr, nullptr};
+    table()["Nothing"] = {&nothing::books, nullptr, nullptr, nullptr, nullptr, nullptr,
+                          nullptr, nullptr};
 }
 
 const functions &of(const char *name)
@@ -368,6 +417,31 @@ static PyObject *py_raise(PyObject *, PyObject *arguments)
     });
 }
 
+static PyObject *py_read_free(PyObject *, PyObject *arguments)
+{
+    return denizen::guard([&]() -> PyObject * {
+        const char *name;
+        PyObject *array;
+        if (!PyArg_ParseTuple(arguments, "sO", &name, &array)) {
+            throw denizen::python_error();
+        }
+        return present(of(name).read_free)(array);
+    });
+}
+
+static PyObject *py_raise_free(PyObject *, PyObject *arguments)
+{
+    return denizen::guard([&]() -> PyObject * {
+        const char *name;
+        PyObject *array;
+        long long by;
+        if (!PyArg_ParseTuple(arguments, "sOL", &name, &array, &by)) {
+            throw denizen::python_error();
+        }
+        return present(of(name).raise_free)(array, by);
+    });
+}
+
 static PyObject *py_span(PyObject *, PyObject *arguments)
 {
     return denizen::guard([&]() -> PyObject * {
@@ -390,6 +464,8 @@ static PyMethodDef methods[] = {
     {"read", py_read, METH_VARARGS, nullptr},
     {"raise_by", py_raise, METH_VARARGS, nullptr},
     {"raise_span", py_span, METH_VARARGS, nullptr},
+    {"read_free", py_read_free, METH_VARARGS, nullptr},
+    {"raise_free", py_raise_free, METH_VARARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -1,4 +1,4 @@
-//! A type that counts its objects and panics on request.
+//! A type that counts its objects, checks itself at every use, and panics on request.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed, Ordering::SeqCs
 
 static CONSTRUCTED: AtomicU64 = AtomicU64::new(0);
 static DESTROYED: AtomicU64 = AtomicU64::new(0);
+/// Uses of what is no object: destroyed before, or changed by somebody who had no right to.
+static MISUSED: AtomicU64 = AtomicU64::new(0);
 
 const DEFAULT: usize = 0;
 const CLONE: usize = 1;
@@ -42,6 +44,11 @@ pub fn counters() -> (u64, u64, i64) {
     (constructed, destroyed, constructed as i64 - destroyed as i64)
 }
 
+/// How often something was used that is no object.
+pub fn misused() -> u64 {
+    MISUSED.load(SeqCst)
+}
+
 /// Sets the fuse of an operation. Returns what was left of the last one: negative if it blew or
 /// was not set.
 pub fn set_fuse(operation: &str, after: i64) -> Result<i64, String> {
@@ -60,14 +67,41 @@ fn burn(operation: usize) {
     }
 }
 
+/// What a bomb owns: the value in two forms, one of which a torn or overwritten body does not have.
+struct Body {
+    value: i64,
+    check: u64,
+}
+
+/// Mixed with the value. A body that is gone has a check that no value has.
+const ALIVE: u64 = 0x5EED_F00D_5EED_F00D;
+
+impl Body {
+    fn new(value: i64) -> Self {
+        Body { value, check: value as u64 ^ ALIVE }
+    }
+}
+
 /// Owns heap memory, so that a value destroyed twice or never is seen by tools as well. Each
 /// `KIND` is an element type of its own, with a storage of its own.
-pub struct Bomb<const KIND: u8>(Box<i64>);
+pub struct Bomb<const KIND: u8>(Box<Body>);
 
 impl<const KIND: u8> Bomb<KIND> {
     fn new(value: i64) -> Self {
         CONSTRUCTED.fetch_add(1, SeqCst);
-        Bomb(Box::new(value))
+        Bomb(Box::new(Body::new(value)))
+    }
+
+    /// The value, after a look at whether there is an object.
+    fn value(&self) -> i64 {
+        let body: *const Body = &*self.0;
+        // SAFETY: a reference was made into a pointer. Volatile: what somebody else does to the
+        // memory, against all rules, is to be seen.
+        let Body { value, check } = unsafe { body.read_volatile() };
+        if value as u64 ^ ALIVE != check {
+            MISUSED.fetch_add(1, SeqCst);
+        }
+        value
     }
 
     /// From a number.
@@ -79,7 +113,7 @@ impl<const KIND: u8> Bomb<KIND> {
     /// The number.
     pub fn number(&self) -> i64 {
         burn(CAST);
-        *self.0
+        self.value()
     }
 }
 
@@ -93,18 +127,22 @@ impl<const KIND: u8> Default for Bomb<KIND> {
 impl<const KIND: u8> Clone for Bomb<KIND> {
     fn clone(&self) -> Self {
         burn(CLONE);
-        Bomb::new(*self.0)
+        Bomb::new(self.value())
     }
 
     fn clone_from(&mut self, source: &Self) {
         burn(ASSIGN);
-        *self.0 = *source.0;
+        self.value();
+        *self.0 = Body::new(source.value());
     }
 }
 
 impl<const KIND: u8> Drop for Bomb<KIND> {
     fn drop(&mut self) {
         DESTROYED.fetch_add(1, SeqCst);
+        let gone = !self.value() as u64 ^ ALIVE;
+        // SAFETY: a valid place of the type. Volatile: written though it is about to be freed.
+        unsafe { (&raw mut self.0.check).write_volatile(gone) };
         // A panic that meets another one would end the process.
         if !std::thread::panicking() {
             burn(DROP);
@@ -116,14 +154,14 @@ impl<const KIND: u8> Add for &Bomb<KIND> {
     type Output = Bomb<KIND>;
     fn add(self, other: Self) -> Bomb<KIND> {
         burn(ADD);
-        Bomb::new(*self.0 + *other.0)
+        Bomb::new(self.value().wrapping_add(other.value()))
     }
 }
 
 impl<const KIND: u8> PartialEq for Bomb<KIND> {
     fn eq(&self, other: &Self) -> bool {
         burn(EQUAL);
-        self.0 == other.0
+        self.value() == other.value()
     }
 }
 impl<const KIND: u8> Eq for Bomb<KIND> {}
@@ -135,14 +173,14 @@ impl<const KIND: u8> PartialOrd for Bomb<KIND> {
 impl<const KIND: u8> Ord for Bomb<KIND> {
     fn cmp(&self, other: &Self) -> Ordering {
         burn(COMPARE);
-        self.0.cmp(&other.0)
+        self.value().cmp(&other.value())
     }
 }
 
 impl<const KIND: u8> fmt::Display for Bomb<KIND> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         burn(DISPLAY);
-        write!(f, "{}", self.0)
+        write!(f, "{}", self.value())
     }
 }
 

@@ -34,11 +34,14 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let shared = shared.binary("add", |x: &Shared, y: &Shared| x.joined(y));
         raised(py, shared.module(NAME).add_to_raw(raw))?;
 
-        raised(py, loaded(element::<Bomb<0>>("Bomb")).add_to_raw(raw))?;
-        raised(py, loaded(element::<Bomb<1>>("BoxedBomb").boxed()).add_to_raw(raw))?;
+        raised(py, loaded(element::<Bomb<0>>("Bomb")).thread_safe().add_to_raw(raw))?;
+        let boxed = element::<Bomb<1>>("BoxedBomb").boxed();
+        raised(py, loaded(boxed).thread_safe().add_to_raw(raw))?;
         // SAFETY: a Box is never null, and there is nothing beside it.
         let inline = element::<Bomb<2>>("InlineBomb").zero_is_vacant();
-        raised(py, loaded(inline).add_to_raw(raw))?;
+        raised(py, loaded(inline).thread_safe().add_to_raw(raw))?;
+        // The same without a word about threads: its loops hold the GIL.
+        raised(py, loaded(element::<Bomb<3>>("HeldBomb")).add_to_raw(raw))?;
 
         let unit = element::<Unit>("Unit").clone().default().ordering().text();
         raised(py, unit.thread_safe().module(NAME).add_to_raw(raw))?;
@@ -55,6 +58,7 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     for function in [
         wrap_pyfunction!(bombs, module)?,
+        wrap_pyfunction!(misused_bombs, module)?,
         wrap_pyfunction!(set_fuse, module)?,
         wrap_pyfunction!(units, module)?,
         wrap_pyfunction!(astray, module)?,
@@ -81,7 +85,6 @@ fn loaded<const KIND: u8, S: StorageChoice<Bomb<KIND>>>(
     builder
         .cast_from(Casting::Safe, |x: i64| Bomb::from_number(x))
         .cast_to::<i64, _>(Casting::SameKind, |x: &Bomb<KIND>| x.number())
-        .thread_safe()
         .module(NAME)
 }
 
@@ -104,6 +107,12 @@ unsafe fn owned(py: Python<'_>, result: Result<*mut PyObject, Raised>) -> PyResu
 #[pyfunction]
 fn bombs() -> (u64, u64, i64) {
     bomb::counters()
+}
+
+/// How often a bomb was used that is none: destroyed before, or overwritten.
+#[pyfunction]
+fn misused_bombs() -> u64 {
+    bomb::misused()
 }
 
 /// Units that are alive.
