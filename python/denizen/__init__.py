@@ -22,6 +22,9 @@ PYTEST_DONT_REWRITE: programs may import denizen before they start pytest.
 from importlib.metadata import version as _version
 from pathlib import Path as _Path
 
+from . import _main_interpreter as _main_interpreter
+
+# isort: split
 from . import _guards, linalg
 from ._audit import Audit, LeakError, audit
 from ._inspect import Inspection, inspect

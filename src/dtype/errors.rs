@@ -93,6 +93,22 @@ pub fn write_unraisable(failure: &Failure) {
     });
 }
 
+/// Gives a result up that came with an exception.
+///
+/// # Safety
+/// `result` is NULL or a new reference; GIL held.
+pub unsafe fn unless_raised(result: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !result.is_null() && !ffi::PyErr_Occurred().is_null() {
+            // What ends with the result must not see the exception.
+            keeping_exception(|| ffi::Py_DECREF(result));
+            return std::ptr::null_mut();
+        }
+    }
+    result
+}
+
 // Deprecated since CPython 3.12 in favour of functions that 3.11 lacks; part of the stable ABI, so
 // they stay. Bound here because pyo3 marks them deprecated or not by the interpreter of the build.
 unsafe extern "C" {

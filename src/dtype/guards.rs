@@ -31,7 +31,7 @@ mod results;
 mod sorts;
 mod state;
 
-use super::{DType, linalg_guard, methods};
+use super::{DType, errors, linalg_guard, methods};
 use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArray_Descr, PyArrayObject, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
@@ -284,7 +284,7 @@ unsafe extern "C" fn flat_subscript(
     // SAFETY: Python's convention for the slot, which the original keeps as well; GIL held.
     unsafe {
         let original: ffi::binaryfunc = std::mem::transmute(NUMPY_FLAT_SUBSCRIPT.load(Relaxed));
-        results::unless_raised(original(iterator, index))
+        errors::unless_raised(original(iterator, index))
     }
 }
 

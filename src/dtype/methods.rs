@@ -6,11 +6,12 @@
 //!   user dtype, and go on with the exception set: a `SystemError`. Of a DType class they make
 //!   `object`. `accumulate` takes DType classes, and is called instead.
 //! * `ufunc.at` casts unsafely: elements to the type of the loop, and results back. `np.add.at` of
-//!   a float would round fractions to floats. What `a[i] + x` could not be put into is refused.
+//!   a float would round fractions to floats. What `a[i] + x` could not be put into is refused. It
+//!   also returns `None` beside the exception of an element.
 //!
 //! Open in NumPy. Where a method is not made as expected it is left as it is.
 
-use super::{DType, register};
+use super::{DType, errors, register};
 use crate::numpy_abi::{NumpyApi, PyArrayObject};
 use pyo3::{
     ffi,
@@ -200,7 +201,9 @@ unsafe extern "C" fn at(
             return ptr::null_mut();
         }
         let original: WithArguments = std::mem::transmute(AT.load(Relaxed));
-        original(ufunc, arguments)
+        // Of an array that shares memory with the operand NumPy takes a copy, and does not look
+        // whether it could be written back.
+        errors::unless_raised(original(ufunc, arguments))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::{
 use pyo3::{
     create_exception,
     exceptions::{PyImportError, PyKeyError, PyRuntimeError, PyValueError},
+    ffi,
     prelude::*,
     sync::PyOnceLock,
     types::{PyDict, PyString},
@@ -32,7 +33,8 @@ create_exception!(
 );
 
 /// The runtime of denizen. Use it through the package `denizen`.
-#[pymodule]
+// Without a word pyo3 declares that a module needs no GIL; here that is neither so nor tried.
+#[pymodule(gil_used = true)]
 mod _runtime {
     use super::*;
     #[pymodule_export]
@@ -69,6 +71,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
              stay for the rest of the process; see the error of that import, and start a new process",
         ));
     }
+    refuse_other_interpreters(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     memory::reserve::quiet_panics();
     dtype::guards::install(py, numpy_abi::import(py)?)?;
@@ -83,6 +86,24 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         .map_err(|_raised| PyErr::fetch(py))?;
     handler::probe_arming(py)?;
     let _ = FIRST.set(py, module.clone().unbind());
+    Ok(())
+}
+
+/// Types are registered once a process, and their objects are guarded by the one GIL.
+fn refuse_other_interpreters(py: Python<'_>) -> PyResult<()> {
+    // SAFETY: the GIL is held; the states are compared, not used.
+    if unsafe { ffi::PyInterpreterState_Get() != ffi::PyInterpreterState_Main() } {
+        // The package said so before, where it can tell (`_main_interpreter.py`).
+        return Err(PyImportError::new_err("denizen runs in the main interpreter alone"));
+    }
+    // As of 3.13; False on a free-threaded interpreter that was told to stay without the GIL.
+    let sys = py.import("sys")?;
+    if sys.hasattr("_is_gil_enabled")? && !sys.call_method0("_is_gil_enabled")?.is_truthy()? {
+        return Err(PyImportError::new_err(
+            "denizen needs the GIL, which is switched off here: start Python without PYTHON_GIL=0 \
+             and -X gil=0 (a free-threaded Python then switches it on at this import)",
+        ));
+    }
     Ok(())
 }
 

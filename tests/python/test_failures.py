@@ -184,3 +184,23 @@ def test_cells_before_a_failure_are_done_and_cells_after_it_are_untouched(kind, 
     out = np.full(N, -1)
     fails("cast", lambda: np.copyto(out, arrays.b, casting="unsafe"))
     assert out.tolist() == SOURCE[::-1][:k] + [-1] * (N - k)
+
+
+@pytest.mark.parametrize("function", ["assign", "clone", "add"])
+def test_a_failure_while_a_copy_is_written_back_is_the_exception_of_ufunc_at(kind, function):
+    before = live(kind)
+    for k in range(ENDLESS):
+        a = bombs(kind, SOURCE)
+        raw.set_fuse(function, k)
+        error = None
+        try:
+            np.add.at(a, [0, 1, 0], a[1:4])
+        except Exception as caught:
+            error = caught
+        if raw.set_fuse(function, -1) >= 0:
+            break
+        assert type(error) is RuntimeError and f"the fuse of {function} blew" in str(error)
+        assert len(numbers(a + a)) == N
+    assert k > 2 and error is None
+    del a
+    assert live(kind) == before

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -228,8 +229,10 @@ private:
     }
     void check_quietly() const
     {
-        if (fault() != nullptr) {
+        if (const char *what = fault()) {
             books.misused++;
+            /* Where nobody asks any more, at the end of a process, this is seen. */
+            std::fprintf(stderr, "%s\n", what);
         }
     }
 

@@ -108,22 +108,6 @@ impl Wrapped {
     }
 }
 
-/// Gives a result up that came with an exception.
-///
-/// # Safety
-/// `result` is NULL or a new reference; GIL held.
-pub(super) unsafe fn unless_raised(result: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if !result.is_null() && !ffi::PyErr_Occurred().is_null() {
-            // What ends with the result must not see the exception.
-            errors::keeping_exception(|| ffi::Py_DECREF(result));
-            return ptr::null_mut();
-        }
-    }
-    result
-}
-
 unsafe extern "C" fn plain<const INDEX: usize>(
     itself: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
@@ -138,7 +122,7 @@ unsafe extern "C" fn plain<const INDEX: usize>(
             }
         }
         let original: ffi::PyCFunction = std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        unless_raised(original(itself, arguments))
+        errors::unless_raised(original(itself, arguments))
     }
 }
 
@@ -154,7 +138,7 @@ unsafe extern "C" fn with_keywords<const INDEX: usize>(
         if INDEX == RESIZE {
             refusal::take();
         }
-        let result = unless_raised(original(itself, arguments, keywords));
+        let result = errors::unless_raised(original(itself, arguments, keywords));
         if INDEX == RESIZE
             && result.is_null()
             && ffi::PyErr_ExceptionMatches(ffi::PyExc_MemoryError) != 0
@@ -177,6 +161,6 @@ unsafe extern "C" fn fast<const INDEX: usize>(
     unsafe {
         let original: ffi::PyCFunctionFastWithKeywords =
             std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        unless_raised(original(itself, arguments, count, names))
+        errors::unless_raised(original(itself, arguments, count, names))
     }
 }

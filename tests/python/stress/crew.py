@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import denizen
 
 from .subjects import Subject
-from .work import Hand, Operation, Pool, is_expected, operations_for
+from .work import Hand, Pool, is_expected, operations_for
 
 #: Without progress for so long, a thread is stuck. Machines are busy, and collections take long.
 PATIENCE = 60.0
@@ -197,7 +197,9 @@ def live(subject: Subject) -> dict[str, int]:
     return figures | {f"own {name}": count for name, count in subject.books().items()}
 
 
-def run(make: "collections.abc.Callable[[], Subject]", seed: str, seconds: float, threads: int) -> int:
+def run(
+    make: "collections.abc.Callable[[], Subject]", seed: str, seconds: float, threads: int
+) -> int:
     """One type under stress for so long; the exit status of the process."""
     faulthandler.enable()
     # A child that hangs shows where, and is killed by its alarm.
@@ -219,7 +221,9 @@ def run(make: "collections.abc.Callable[[], Subject]", seed: str, seconds: float
         print(*crew.failures, sep="\n", file=sys.stderr)
         return 1
     after = live(subject)
-    if changed := {name: (before.get(name, 0), n) for name, n in after.items() if n != before.get(name, 0)}:
+    if changed := {
+        name: (before.get(name, 0), n) for name, n in after.items() if n != before.get(name, 0)
+    }:
         print(f"live objects before and after: {changed}", file=sys.stderr)
         return 1
     counts = sum((worker.counts for worker in crew.workers), collections.Counter())
