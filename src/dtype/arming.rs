@@ -16,7 +16,7 @@ use std::{
     cell::Cell,
     ptr,
     sync::{
-        Mutex,
+        Mutex, MutexGuard, TryLockError,
         atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed},
     },
 };
@@ -38,12 +38,21 @@ struct OwnContext(Cell<*mut ffi::PyObject>);
 
 impl Drop for OwnContext {
     fn drop(&mut self) {
-        if !self.0.get().is_null() {
-            SPARE
-                .lock()
-                .unwrap_or_else(|poisoned| poisoned.into_inner())
-                .push(Context(self.0.get()));
+        if !self.0.get().is_null()
+            && let Some(mut spare) = spare()
+        {
+            spare.push(Context(self.0.get()));
         }
+    }
+}
+
+/// The contexts of threads that ended, unless somebody is at them right now. Nobody waits: a thread
+/// ends without the GIL, so a fork may meet it in here, and the lock of the child is never let go.
+fn spare() -> Option<MutexGuard<'static, Vec<Context>>> {
+    match SPARE.try_lock() {
+        Ok(spare) => Some(spare),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
     }
 }
 
@@ -119,8 +128,7 @@ fn disarm() {
 /// A context in which our handler is the current one; NULL on failure, without an exception.
 #[cold]
 fn new_context() -> *mut ffi::PyObject {
-    let spare = SPARE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
-    if let Some(Context(context)) = spare {
+    if let Some(Context(context)) = spare().and_then(|mut spare| spare.pop()) {
         return context;
     }
     let Some(numpy) = crate::numpy_abi::get() else {

@@ -2,10 +2,13 @@
 //!
 //! Each thread writes its own slot with plain loads and stores; a reader adds the slots up.
 
-use crate::abi::Stats;
-use std::sync::atomic::{
-    AtomicI64, AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed},
+use crate::{
+    abi::Stats,
+    sync::{
+        AtomicI64, AtomicU32, AtomicU64,
+        Ordering::{AcqRel, Acquire, Relaxed},
+        thread_local,
+    },
 };
 
 /// What one operation did to objects.
@@ -33,7 +36,11 @@ impl std::ops::AddAssign for Tally {
     }
 }
 
+#[cfg(not(loom))]
 const SLOTS: usize = 32;
+// So few that threads hand one on, and some find none.
+#[cfg(loom)]
+const SLOTS: usize = 2;
 /// The slot of all threads that found no slot of their own.
 const SHARED: usize = SLOTS - 1;
 
@@ -54,7 +61,12 @@ impl Counters {
     #[inline]
     pub fn add(&self, tally: Tally) {
         // A thread that is ending has given its slot back.
-        let index = THREAD_SLOT.try_with(|slot| slot.0).unwrap_or(SHARED);
+        self.add_in(THREAD_SLOT.try_with(|slot| slot.0).unwrap_or(SHARED), tally);
+    }
+
+    /// Adds to a slot that this thread has taken, or to the shared one.
+    #[inline]
+    fn add_in(&self, index: usize, tally: Tally) {
         let Tally { constructed, destroyed, relocated, foreign, reconciled } = tally;
         let amounts = [constructed, destroyed, relocated, foreign, reconciled];
         for (counter, amount) in self.slots[index].0.iter().zip(amounts) {
@@ -104,31 +116,51 @@ impl Counters {
 }
 
 /// Slots in use, one bit each. A slot's counts pass from one thread to the next with it.
-static TAKEN: AtomicU32 = AtomicU32::new(0);
+struct SlotTable(AtomicU32);
+
+#[cfg(not(loom))]
+static SLOT_TABLE: SlotTable = SlotTable(AtomicU32::new(0));
+
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref SLOT_TABLE: SlotTable = SlotTable(AtomicU32::new(0));
+}
+
+impl SlotTable {
+    /// A slot that nobody else has, or the shared one.
+    fn take(&self) -> usize {
+        let mut taken = self.0.load(Relaxed);
+        loop {
+            let index = taken.trailing_ones() as usize;
+            if index >= SHARED {
+                return SHARED;
+            }
+            match self.0.compare_exchange_weak(taken, taken | (1 << index), Acquire, Relaxed) {
+                Ok(_) => return index,
+                Err(current) => taken = current,
+            }
+        }
+    }
+
+    fn give_back(&self, index: usize) {
+        if index != SHARED {
+            // What was counted there goes on to whoever takes the slot next.
+            self.0.fetch_and(!(1 << index), AcqRel);
+        }
+    }
+}
 
 struct ThreadSlot(usize);
 
 impl ThreadSlot {
     fn take() -> ThreadSlot {
-        let mut taken = TAKEN.load(Relaxed);
-        loop {
-            let index = taken.trailing_ones() as usize;
-            if index >= SHARED {
-                return ThreadSlot(SHARED);
-            }
-            match TAKEN.compare_exchange_weak(taken, taken | (1 << index), Acquire, Relaxed) {
-                Ok(_) => return ThreadSlot(index),
-                Err(current) => taken = current,
-            }
-        }
+        ThreadSlot(SLOT_TABLE.take())
     }
 }
 
 impl Drop for ThreadSlot {
     fn drop(&mut self) {
-        if self.0 != SHARED {
-            TAKEN.fetch_and(!(1 << self.0), AcqRel);
-        }
+        SLOT_TABLE.give_back(self.0);
     }
 }
 
@@ -136,7 +168,7 @@ thread_local! {
     static THREAD_SLOT: ThreadSlot = ThreadSlot::take();
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -154,5 +186,49 @@ mod tests {
         });
         let stats = counters.read();
         assert_eq!((stats.constructed, stats.destroyed, stats.live), (144_000, 96_000, 48_000));
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use crate::sync::{Arc, thread};
+
+    /// Threads that come and go: one slot of their own, which passes from hand to hand, and the
+    /// shared one. Every count is there in the end.
+    fn explore(threads: usize, preemptions: Option<usize>) {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = preemptions;
+        model.check(move || {
+            let shared = Arc::new((SlotTable(AtomicU32::new(0)), Counters::default()));
+            let count = |(table, counters): &(SlotTable, Counters)| {
+                let index = table.take();
+                counters.add_in(index, Tally { constructed: 3, ..Tally::default() });
+                counters.add_in(index, Tally { destroyed: 1, ..Tally::default() });
+                table.give_back(index);
+            };
+            let others: Vec<_> = (1..threads)
+                .map(|_| {
+                    let shared = shared.clone();
+                    thread::spawn(move || count(&shared))
+                })
+                .collect();
+            count(&shared);
+            others.into_iter().for_each(|thread| thread.join().unwrap());
+            let stats = shared.1.read();
+            let expected = (3 * threads as u64, threads as u64, 2 * threads as i64);
+            assert_eq!((stats.constructed, stats.destroyed, stats.live), expected);
+            assert_eq!(shared.0.take(), 0, "all slots were given back");
+        });
+    }
+
+    #[test]
+    fn loom_two_threads_lose_no_count() {
+        explore(2, None);
+    }
+
+    #[test]
+    fn loom_threads_that_hand_their_slot_on_lose_no_count() {
+        explore(3, Some(2));
     }
 }
