@@ -11,18 +11,14 @@
 use super::plain;
 #[cfg(not(plain_memory))]
 use super::{large, small};
-use super::{metadata, os};
-use crate::sync::{AtomicU32, Ordering, thread};
+use super::{metadata, once::Once, os};
 
 /// What runs around every fork, once it is registered.
 pub(crate) struct Handlers {
-    /// 0, the process that is registering the handlers, or [`DONE`].
-    state: AtomicU32,
+    registered: Once,
     prepare: extern "C" fn(),
     resume: extern "C" fn(),
 }
-
-const DONE: u32 = u32::MAX;
 
 static HANDLERS: Handlers = Handlers::new(prepare, resume);
 
@@ -35,43 +31,25 @@ pub(crate) fn arm() {
 impl Handlers {
     /// `prepare` takes locks before a fork; `resume` gives them back, in parent and child.
     pub(crate) const fn new(prepare: extern "C" fn(), resume: extern "C" fn()) -> Self {
-        Self { state: AtomicU32::new(0), prepare, resume }
+        Self { registered: Once::new(), prepare, resume }
     }
 
     /// Registers the handlers once. What is registered later runs its `prepare` earlier, so a layer
     /// that holds its lock while it calls a lower one registers after that one.
     #[inline]
     pub(crate) fn arm(&self) {
-        if self.state.load(Ordering::Acquire) != DONE {
+        if !self.registered.is_done() {
             self.register();
         }
     }
 
     #[cold]
     fn register(&self) {
-        let me = os::process();
-        loop {
-            let registrar = self.state.load(Ordering::Acquire);
-            if registrar == DONE {
-                return;
-            }
-            if registrar == me {
-                // Another thread of this process is at it.
-                thread::yield_now();
-                continue;
-            }
-            // Nobody is, or a thread of the parent was when it forked this process.
-            let claimed = self
-                .state
-                .compare_exchange(registrar, me, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok();
-            if claimed {
-                // Without memory for the handlers we go on without: only a fork in the middle of
-                // another thread's critical section would notice.
-                os::on_fork(self.prepare, self.resume, self.resume);
-                self.state.store(DONE, Ordering::Release);
-            }
-        }
+        // Without memory for the handlers we go on without: only a fork in the middle of another
+        // thread's critical section would notice.
+        self.registered.call(os::process(), || {
+            os::on_fork(self.prepare, self.resume, self.resume);
+        });
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) mod lock;
 mod mapped;
 #[cfg(not(any(loom, miri)))]
 mod metadata;
+#[cfg(any(not(any(loom, miri)), all(test, loom)))]
+mod once;
 #[cfg(not(any(loom, miri)))]
 #[cfg_attr(plain_memory, expect(dead_code, unused_imports, reason = "`plain` maps nothing"))]
 mod os;

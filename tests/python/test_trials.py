@@ -10,6 +10,7 @@ kind of C++ element; those below need something of one type.
 """
 
 import gc
+import weakref
 
 import denizen_example as example
 import denizen_raw as raw
@@ -142,6 +143,29 @@ def test_elements_that_only_move_are_moved_or_refused():
     assert sorted(int(text) for text in kind.read(a)) == sorted(
         [*sorted(expected)[:2], 77, *sorted(expected)[3:6]]
     )
+
+
+# T45: numpy#6581, for a type of Rust; `trials/threads.py` has one of C++.
+def test_a_cycle_through_an_element_of_rust_is_a_leak_until_it_is_broken():
+    class Holds:
+        def __call__(self, word):
+            return word
+
+    def make():
+        a = np.zeros(2, dtype=raw.Herald)
+        holder = Holds()
+        holder.array, a[0] = a, holder
+        return weakref.ref(holder)
+
+    with pytest.raises(denizen.LeakError, match="1 denizen_raw.Herald object"):
+        with denizen.audit():
+            seen = make()
+    gc.collect()
+    view = seen().array
+    assert denizen.inspect(view).live == 1 and raw.singles() == 1
+    view[0] = str
+    gc.collect()
+    assert seen() is None and raw.singles() == 1
 
 
 # T39: bevy#6615, arrayvec#308

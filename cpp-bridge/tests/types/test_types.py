@@ -326,6 +326,43 @@ def test_a_conversion_that_uses_the_same_array_again_ends(name):
     assert in_threads([other] * 4) == []
 
 
+# T43: what client code was lent is read by many, written by one, and nobody waits for it.
+@pytest.mark.parametrize("name", FREE)
+def test_views_are_used_without_the_gil_by_several_threads(name):
+    a = array(name, np.arange(5000) % 97)
+    total, refused = sum(numbers(a)), []
+
+    def reads():
+        for _ in range(20):
+            assert cpp_types.read_free(name, a) == total
+            assert cpp_types.read_free(name, a[::-2][::-1]) == cpp_types.read_free(name, a[1::2])
+
+    assert in_threads([reads] * 8) == []
+    assert numbers(a) == (np.arange(5000) % 97).tolist()
+
+    def writes():
+        for _ in range(20):
+            try:
+                cpp_types.raise_free(name, a, 97)
+            except denizen.BorrowError as error:
+                refused.append(str(error))
+            else:
+                raised.append(97)
+
+    def uses():
+        for _ in range(20):
+            try:
+                assert {number % 97 for number in numbers(a[::50].copy())} <= set(range(97))
+                a[:10] = a[10:20]
+            except denizen.BorrowError as error:
+                refused.append(str(error))
+
+    raised = []
+    assert in_threads([writes, uses] * 4) == []
+    assert raised and {number % 97 for number in numbers(a)} <= set(range(97))
+    assert all("lent" in text or "use" in text for text in refused)
+
+
 # Loops of a thread-safe type let other threads run.
 @pytest.mark.parametrize("name", FREE)
 def test_the_books_of_objects_made_by_many_threads_are_exact(name):
