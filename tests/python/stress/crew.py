@@ -157,8 +157,9 @@ class Crew:
         quiet = self.pool.quiet
         pool = Pool.__new__(Pool)
         pool.subject, pool.quiet, pool.graves = self.subject, quiet, []
-        pool.bases = [quiet.copy(), quiet[::-1].copy(), self.subject.make(rng, 600)]
-        pool.holders = [quiet.copy()]
+        copies = [quiet.copy(), quiet[::-1].copy()] if self.subject.copies else []
+        pool.bases = [*copies, self.subject.make(rng, 600)]
+        pool.holders = [self.subject.make(rng, 600)]
         hand = Hand(pool, rng)
         names = [name for name in self.operations if name != "light_a_fuse"]
 

@@ -40,6 +40,8 @@ class Subject:
     adds: bool = False
     #: Whether an order is registered.
     ordered: bool = True
+    #: Whether its objects can be copied; else they move.
+    copies: bool = True
     #: An array over memory of an owner, of as many values.
     adopt: Callable[[list[Any]], Array] | None = None
     #: Reads, and writes, through a view of C++, without the GIL.
@@ -55,6 +57,8 @@ class Subject:
 
     def make(self, rng: random.Random, count: int) -> Array:
         """A new array of values."""
+        if not self.copies:
+            return np.array([rng.choice(self.sources) for _ in range(count)], dtype=self.element)
         sources = [rng.choice(self.sources) for _ in range(min(count, 24))]
         some = np.empty(len(sources), dtype=self.element)
         some[...] = sources
@@ -103,6 +107,23 @@ def bomb(name: str) -> Subject:
         fuse=raw.set_fuse,
         fuses=("default", "clone", "assign", "add", "compare", "equal", "parse", "display"),
         books=lambda: {"live": raw.bombs()[2], "misused": raw.misused_bombs()},
+        nonsense=("nonsense", None),
+    )
+
+
+def single(name: str) -> Subject:
+    raw = importlib.import_module("denizen_raw")
+    numbers = [STEP * k for k in (1, -1, 99, 2**40, -(2**42) - 5, 1234567)]
+    return Subject(
+        name,
+        getattr(raw, name),
+        [str(number) for number in numbers],
+        multiple_of_step,
+        copies=False,
+        adopt=(lambda texts: raw.adopt_singles([int(t) for t in texts]))
+        if name == "Single"
+        else None,
+        books=lambda: {"live": raw.singles()},
         nonsense=("nonsense", None),
     )
 
@@ -163,6 +184,8 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "FreeTagged": lambda: cpp("FreeTagged", free=True),
     "FreeBoxed": lambda: cpp("FreeBoxed", free=True),
     "real": real,
+    "Single": lambda: single("Single"),
+    "BoxedSingle": lambda: single("BoxedSingle"),
     # These hold the GIL.
     "HeldBomb": lambda: bomb("HeldBomb"),
     "Shared": shared,

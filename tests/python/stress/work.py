@@ -175,6 +175,20 @@ def read_joined(hand: Hand) -> None:
 
 
 @operation
+def read_one_by_one(hand: Hand) -> None:
+    a = hand.view()[:300]
+    iterator = np.nditer(a, flags=["buffered", "refs_ok", "zerosize_ok"], buffersize=16)
+    hand.rng.choice(
+        (
+            lambda: hand.subject.check(x for x in a),
+            lambda: hand.subject.check(x for x in a.flat),
+            lambda: hand.look(np.fromiter(a, dtype=hand.subject.element)),
+            lambda: [x.copy() for x in iterator],
+        )
+    )()
+
+
+@operation
 def compare(hand: Hand) -> None:
     x, y = hand.pair()
     assert len(x == y) == len(x)
@@ -288,6 +302,13 @@ def accumulate(hand: Hand) -> None:
             lambda: x[: len(x) // 2 * 2].reshape(2, -1).sum(axis=0),
         )
     )()
+
+
+@operation
+def products(hand: Hand) -> None:
+    x, y = hand.pair()
+    ones = np.ones(len(x), dtype=hand.subject.element)
+    hand.subject.check([x @ ones, ones.dot(y)])
 
 
 @operation
@@ -441,7 +462,7 @@ def thread_that_dies(hand: Hand) -> None:
         made = [mine.own() for _ in range(3)]
         mine.pool.bases[0], made = mine.pool.fresh(mine.rng, 0), made[1:]
         mine.pool.graves.append(made)
-        mine.view().copy()
+        mine.look(mine.view())
 
     thread = threading.Thread(target=quiet, args=(work,))
     thread.start()
@@ -493,8 +514,10 @@ def look_inside(hand: Hand) -> None:
 def audited(hand: Hand) -> None:
     """Others make objects meanwhile, which the block cannot tell from its own."""
     try:
-        with denizen.audit():
+        with denizen.audit(trace=hand.rng.random() < 0.5) as audit:
             hand.own()
+            hand.look(hand.view()[:50])
+        audit.to_dict()
     except denizen.LeakError:
         pass
 
@@ -534,6 +557,57 @@ def light_a_fuse(hand: Hand) -> None:
     hand.subject.fuse(hand.rng.choice(hand.subject.fuses), hand.rng.randrange(3000))
 
 
+# ---- objects that only move ----------------------------------------------------------------------
+
+
+@operation
+def show_cells(hand: Hand) -> None:
+    """Scalars that show cells of shared arrays, while others sort, write and end those."""
+    a = hand.base()
+    shown = [a[hand.rng.randrange(len(a))] for _ in range(5)]
+    hand.subject.check(shown)
+    hand.pool.graves.append(shown)
+    if len(hand.pool.graves) > 20:
+        hand.pool.graves.pop(0)
+
+
+@operation
+def move_in(hand: Hand) -> None:
+    a, own = hand.base(), hand.own(3)
+    a[hand.rng.randrange(len(a))] = hand.subject.element(hand.source())
+    try:
+        a[hand.rng.randrange(len(a))] = own[1]
+    except TypeError as error:
+        # It shows another cell already.
+        assert "show" in str(error) or "copied" in str(error), error
+
+
+@operation
+def add_moving(hand: Hand) -> None:
+    a = hand.view()
+    hand.look(a + a) if hand.rng.random() < 0.7 else np.add(a, a, out=a)
+
+
+@operation
+def order_moving(hand: Hand) -> None:
+    # An axis that is not contiguous would be copied.
+    a = hand.base()
+    a.sort() if hand.rng.random() < 0.5 else a.argsort()
+    a.argmin()
+
+
+@operation
+def refuse_copies(hand: Hand) -> None:
+    a = hand.base()
+    for attempt in (a.copy, lambda: a[[1, 2]], lambda: np.concatenate([a, a])):
+        try:
+            attempt()
+        except TypeError as error:
+            assert "cop" in str(error), error
+        else:
+            raise AssertionError("an object that only moves was copied")
+
+
 # ---- client code ---------------------------------------------------------------------------------
 
 
@@ -559,12 +633,25 @@ def is_expected(error: BaseException) -> bool:
     return False
 
 
+#: What is done with objects that only move.
+MOVING = (
+    *("read_elements", "compare", "show_cells", "move_in", "refuse_copies", "add_moving"),
+    *("order_moving", "replace", "resize_shared", "resize_own", "bury", "dig"),
+    *("thread_that_dies", "look_inside", "audited", "convert_nonsense"),
+)
+#: And with nothing else.
+ONLY_MOVING = {"show_cells", "move_in", "refuse_copies", "add_moving", "order_moving"}
+
+
 def operations_for(subject: Subject) -> dict[str, Operation]:
     """Those that the type has the means for."""
-    without = set()
+    if not subject.copies:
+        return {name: OPERATIONS[name] for name in MOVING}
+    without = set(ONLY_MOVING)
     if not subject.adds:
         without |= {
             "add_into", "add_apart", "add_own", "add_where", "accumulate", "reduce",
+            "cast_between_numbers", "products",
         }  # fmt: skip
     if not subject.ordered:
         without |= {"extremes", "sort_shared", "sort_own", "order_shared"}
@@ -576,6 +663,6 @@ def operations_for(subject: Subject) -> dict[str, Operation]:
         without |= {"view_of_cpp", "view_of_cpp_that_writes"}
     if subject.name not in ("Integer", "Rational"):
         without |= {"divide_by_zero"}
-    if not subject.adds:
-        without |= {"cast_between_numbers"}
+        if not subject.name.startswith("cpp"):
+            without |= {"products"}
     return {name: run for name, run in OPERATIONS.items() if name not in without}
