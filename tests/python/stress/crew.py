@@ -211,6 +211,12 @@ def run(
     subject = make()
     before = live(subject)
     crew = Crew(subject, seed, threads)
+
+    def died(what: threading.ExceptHookArgs) -> None:
+        crew.fail("".join(traceback.format_exception(what.exc_value)))
+
+    # Of threads that threads make.
+    threading.excepthook = died
     crew.run(seconds)
     if subject.fuse is not None:
         for name in subject.fuses:

@@ -97,7 +97,7 @@ class Hand:
 
     def look(self, result: Array) -> None:
         """Checks some values of what belongs to this thread."""
-        flat = result.ravel()
+        flat = result.ravel() if result.ndim != 1 else result
         start = self.rng.randrange(len(flat)) if len(flat) else 0
         self.subject.check(flat[start : start + 24].tolist())
 
