@@ -26,6 +26,9 @@ from . import _main_interpreter as _main_interpreter
 
 # isort: split
 from . import _guards, linalg
+
+# Not in the first sort, where a fork may find the lock of the import held.
+from . import _sorts as _sorts
 from ._audit import Audit, LeakError, audit
 from ._inspect import Inspection, inspect
 from ._plain import to_python

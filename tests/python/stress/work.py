@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.ma  # else NumPy imports it in `unique`, where a fork may find its lock held
 
 import denizen
 
