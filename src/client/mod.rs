@@ -135,5 +135,5 @@ pub use storage::{
 };
 pub use view::{Iter, IterMut, ReadView, WriteView, read_raw, write_raw};
 
-#[cfg(test)]
+#[cfg(all(test, feature = "testing"))]
 mod tests;

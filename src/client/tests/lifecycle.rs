@@ -1,10 +1,11 @@
 //! Objects are built and ended once, whatever panics.
 
 use super::cells::{Cells, Failed, outcome};
-use super::tracer::{Operation, Tracer, assert_balanced, live, set_fuse};
+use super::{assert_balanced, live};
 use super::{each_storage, types};
 use crate::abi::{self, CopyFn, Report};
 use crate::client::{Definition, element};
+use crate::testing::{Step, Tracer};
 
 fn copy(
     function: Option<CopyFn>,
@@ -84,24 +85,24 @@ fn a_panic_at_k_leaves_the_cells_before_live_and_the_rest_untouched() {
     each_storage(|definition| {
         for k in [0, 2, 4] {
             let cells = Cells::new(definition, 5);
-            set_fuse(Operation::Default, k);
-            let failed = cells.construct(cells.stride(), 5).expect_err("the fuse");
+            Tracer::plan_panic(Step::Default, k);
+            let failed = cells.construct(cells.stride(), 5).expect_err("a planned panic");
             assert_eq!((failed.kind, failed.done), (abi::ERROR_RUNTIME, k));
-            assert_eq!(failed.message, "the fuse of Default blew");
+            assert_eq!(failed.message, "the planned panic of Default");
             assert_eq!(cells.live(), [k > 0, k > 1, k > 2, k > 3, false]);
 
             let source = Cells::of(definition, (0..5).map(Tracer::new));
             let target = Cells::new(definition, 5);
-            set_fuse(Operation::Clone, k);
+            Tracer::plan_panic(Step::Clone, k);
             let failed = copy(definition.vtable().copy_construct, &target, &source, definition, 5)
-                .expect_err("the fuse");
+                .expect_err("a planned panic");
             assert_eq!(failed.done, k);
             assert_eq!(target.live(), [k > 0, k > 1, k > 2, k > 3, false]);
 
             let target = Cells::of(definition, (10..15).map(Tracer::new));
-            set_fuse(Operation::Clone, k);
+            Tracer::plan_panic(Step::Clone, k);
             copy(definition.vtable().assign, &target, &source, definition, 5)
-                .expect_err("the fuse");
+                .expect_err("a planned panic");
             for index in 0..5 {
                 let expected = if index < k { index as i64 } else { index as i64 + 10 };
                 assert_eq!(target.get(index).map(Tracer::value), Some(expected));
@@ -116,9 +117,9 @@ fn a_panicking_destructor_does_not_save_the_others() {
     each_storage(|definition| {
         for k in [0, 2, 4] {
             let cells = Cells::of(definition, (0..5).map(Tracer::new));
-            set_fuse(Operation::Drop, k);
-            let failed = cells.destroy(0, cells.stride(), 5).expect_err("the fuse");
-            assert_eq!((failed.done, failed.message.as_str()), (k, "the fuse of Drop blew"));
+            Tracer::plan_panic(Step::Drop, k);
+            let failed = cells.destroy(0, cells.stride(), 5).expect_err("a planned panic");
+            assert_eq!((failed.done, failed.message.as_str()), (k, "the planned panic of Drop"));
             assert_eq!(live(), 0);
             std::mem::forget(cells);
         }

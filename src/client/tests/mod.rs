@@ -2,14 +2,27 @@
 
 mod cells;
 mod lifecycle;
-mod tracer;
 mod types;
 mod ufuncs;
 mod values;
 mod views;
 
 use super::{Definition, StorageChoice, element};
-use tracer::Tracer;
+use crate::testing::Tracer;
+
+/// Tracers of this test that exist.
+fn live() -> i64 {
+    Tracer::counts().live
+}
+
+/// All tracers of this test are gone, each once.
+#[track_caller]
+fn assert_balanced() {
+    let counts = Tracer::counts();
+    assert_eq!(counts.built, counts.ended, "built and ended");
+    assert_eq!(counts.live, 0, "still live");
+    assert!(counts.built > 0, "the test made no object");
+}
 
 /// A tracer with every operation.
 fn full<S: StorageChoice<Tracer>>(builder: super::ElementBuilder<Tracer, S>) -> Definition<Tracer> {

@@ -1,10 +1,11 @@
 //! Loops: vacancy, aliasing, strides, failures.
 
 use super::cells::{Cells, call, find, has};
-use super::tracer::{Operation, Tracer, assert_balanced, live, set_fuse};
+use super::{assert_balanced, live};
 use super::{each_storage, types};
 use crate::abi;
 use crate::client::{Casting, Error, ErrorKind, element};
+use crate::testing::{Step, Tracer};
 use std::ffi::CStr;
 
 fn values(cells: &Cells<'_, Tracer>, count: usize) -> Vec<Option<i64>> {
@@ -90,14 +91,17 @@ fn a_panic_in_a_loop_stops_at_its_element() {
             let x = Cells::of(definition, (0..5).map(Tracer::new));
             let out = Cells::new(definition, 5);
             let s = x.stride();
-            set_fuse(Operation::Add, k);
-            let failed =
-                call(add, &[x.at(0), x.at(0), out.at(0)], &[5], &[s, s, s]).expect_err("the fuse");
-            assert_eq!((failed.done, failed.message.as_str()), (k, "the fuse of Add blew"));
+            Tracer::plan_panic(Step::Arithmetic, k);
+            let failed = call(add, &[x.at(0), x.at(0), out.at(0)], &[5], &[s, s, s])
+                .expect_err("a planned panic");
+            assert_eq!(
+                (failed.done, failed.message.as_str()),
+                (k, "the planned panic of Arithmetic")
+            );
             assert_eq!(out.live(), [k > 0, k > 1, k > 2, k > 3, false]);
             // In place: the element that failed keeps its value.
-            set_fuse(Operation::Add, k);
-            call(add, &[x.at(0), x.at(0), x.at(0)], &[5], &[s, s, s]).expect_err("the fuse");
+            Tracer::plan_panic(Step::Arithmetic, k);
+            call(add, &[x.at(0), x.at(0), x.at(0)], &[5], &[s, s, s]).expect_err("a planned panic");
             let expected: Vec<i64> =
                 (0..5).map(|i| if (i as usize) < k { 2 * i } else { i }).collect();
             assert_eq!(values(&x, 5), some(&expected));

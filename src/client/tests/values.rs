@@ -1,11 +1,12 @@
 //! Order, text, bytes, truth and hash of single values.
 
+use super::assert_balanced;
 use super::cells::{Cells, Failed, call, collect, find, outcome};
-use super::tracer::{Operation, Tracer, assert_balanced, set_fuse};
 use super::{each_storage, types};
 use crate::abi::{self, Api, LoadFn, Report};
 use crate::client::runtime::check;
 use crate::client::{Definition, element};
+use crate::testing::{Step, Tracer};
 
 fn sort<T>(definition: &Definition<T>, cells: &Cells<'_, T>, count: usize) -> Result<(), Failed> {
     let vtable = definition.vtable();
@@ -54,15 +55,18 @@ fn load<T>(
 #[test]
 fn sorting_is_stable_and_vacant_cells_sort_as_the_default() {
     each_storage(|definition| {
-        // The order looks at tens only; a vacant cell is 7.
-        let cells = Cells::of(definition, [35, 21, 34, 1, 22, 99].map(Tracer::new));
+        // Equal values are told apart by their numbers; a vacant cell is 7.
+        let cells = Cells::of(definition, [30, 20, 30, 1, 20, 99].map(Tracer::new));
+        let id = |index| cells.get(index).map(Tracer::id);
+        let in_order = [id(3), None, id(1), id(4), id(0), id(2)];
         cells.destroy(5, 0, 1).expect("no panic");
         // SAFETY: the last cell's object is gone.
         unsafe { cells.at(5).write_bytes(0, definition.vtable().size) };
         assert_eq!(argsort(definition, &cells, 6), [3, 5, 1, 4, 0, 2]);
         sort(definition, &cells, 6).expect("sorts");
         let values: Vec<_> = (0..6).map(|i| cells.get(i).map(Tracer::value)).collect();
-        assert_eq!(values, [Some(1), None, Some(21), Some(22), Some(35), Some(34)]);
+        assert_eq!(values, [Some(1), None, Some(20), Some(20), Some(30), Some(30)]);
+        assert_eq!([0, 1, 2, 3, 4, 5].map(id), in_order);
         drop(cells);
         assert_balanced();
     });
@@ -73,9 +77,9 @@ fn a_panic_while_sorting_leaves_a_permutation() {
     each_storage(|definition| {
         for k in [0, 7, 60] {
             let cells = Cells::of(definition, (0..50).map(|i| Tracer::new(i * 7919 % 500)));
-            set_fuse(Operation::Compare, k);
-            let failed = sort(definition, &cells, 50).expect_err("the fuse");
-            assert_eq!(failed.message, "the fuse of Compare blew");
+            Tracer::plan_panic(Step::Compare, k);
+            let failed = sort(definition, &cells, 50).expect_err("a planned panic");
+            assert_eq!(failed.message, "the planned panic of Compare");
             let mut values: Vec<_> = (0..50).filter_map(|i| cells.get(i)).collect();
             values.sort_by_key(|tracer| tracer.value());
             let mut expected: Vec<i64> = (0..50).map(|i| i * 7919 % 500).collect();

@@ -1,10 +1,11 @@
 //! Where the cells of a view are, and what becomes of an adopted `Vec`.
 
-use super::tracer::{Operation, Tracer, assert_balanced, live, set_fuse};
+use super::{assert_balanced, live};
 use crate::abi;
 use crate::client::data::Adopted;
 use crate::client::storage::CellLayout;
 use crate::client::view::Geometry;
+use crate::testing::{Step, Tracer};
 
 fn geometry(data: *mut u8, shape: &[usize], strides: &[isize]) -> Geometry {
     Geometry { data, shape: shape.to_vec(), strides: strides.to_vec() }
@@ -70,7 +71,7 @@ fn an_adopted_vec_ends_what_lives_in_it_once() {
         element.drop_in_place();
         element.write_bytes(0, 1);
     }
-    set_fuse(Operation::Drop, 0);
+    Tracer::plan_panic(Step::Drop, 0);
     release(cleared);
     release(Vec::new());
     assert_balanced();
