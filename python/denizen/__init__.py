@@ -11,7 +11,8 @@ array([152415787532388367501905199875019052100, 49], dtype=denizen.Integer)
 Other types come from extension modules, in Rust or C++, that register them with this package.
 
 Look inside: `types`, `owner`, `inspect`, `stats`, `handler_name`. Arrays of any dtype on denizen's
-memory handler: `handler`. Check for leaks: `audit`. Plain ints and fractions out of arrays:
+memory handler: `handler`. Check for leaks: `audit`. Check for memory that something overwrote:
+`check_memory`, `integrity`. Plain ints and fractions out of arrays:
 `to_python`.
 Exact linear algebra: `denizen.linalg`. Command line: `denizen demo`,
 `denizen check`, `denizen audit`, `denizen info`.
@@ -31,11 +32,13 @@ from . import _guards, linalg
 from . import _sorts as _sorts
 from ._audit import Audit, LeakError, audit
 from ._inspect import Inspection, inspect
+from ._integrity import Finding, check_memory, integrity
 from ._plain import to_python
 from ._runtime import (
     BorrowError,
     Integer,
     IntegerDType,
+    IntegrityError,
     Rational,
     RationalDType,
     VacantError,
@@ -49,20 +52,24 @@ from ._runtime import (
 __all__ = [
     "Audit",
     "BorrowError",
+    "Finding",
     "Inspection",
     "Integer",
     "IntegerDType",
+    "IntegrityError",
     "LeakError",
     "Rational",
     "RationalDType",
     "VacantError",
     "__version__",
     "audit",
+    "check_memory",
     "get_cmake_dir",
     "get_include",
     "handler",
     "handler_name",
     "inspect",
+    "integrity",
     "linalg",
     "owner",
     "stats",

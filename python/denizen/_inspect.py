@@ -44,6 +44,16 @@ class Inspection:
     size: int
     #: Whether the array's memory is a segment in which nothing was built, so that it has no bitmap.
     untouched: bool
+    #: What something overwrote in the array's memory, in a sentence; None where it is intact (of
+    #: foreign and adopted memory nothing is known).
+    damage: str | None
+
+    @property
+    def integrity(self) -> str:
+        """"intact", what is wrong with the memory, or "unknown" where there is no header to tell."""
+        if self.damage is not None:
+            return self.damage
+        return "intact" if self.owner == "managed" else "unknown"
 
     def __repr__(self) -> str:
         heap = "unknown" if self.heap_bytes is None else f"{self.heap_bytes:,} bytes"
@@ -54,6 +64,7 @@ class Inspection:
             f"{self.type}: {self.owner} memory at {self.address:#x}",
             f"  cells  {self.cells:,} ({self.bytes:,} bytes), {self.live:,} live{whole}",
             f"  heap   {heap}",
+            f"  memory {self.integrity}",
         ]
         if self.untouched:
             lines.append("  init bitmap: none, the segment is untouched")
@@ -96,6 +107,7 @@ def inspect(a: NDArray[Any]) -> Inspection:
         address=raw["address"],
         size=a.size,
         untouched=raw["untouched"],
+        damage=raw["damage"],
     )
 
 

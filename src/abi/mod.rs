@@ -70,6 +70,8 @@ pub const ERROR_BORROW: ErrorKind = 7;
 pub const ERROR_INDEX: ErrorKind = 8;
 /// `NotImplementedError`.
 pub const ERROR_NOT_IMPLEMENTED: ErrorKind = 9;
+/// `denizen.IntegrityError`: memory of an array was overwritten by somebody who had no business there.
+pub const ERROR_INTEGRITY: ErrorKind = 10;
 
 /// Bytes of the message in a [`Report`], the terminating NUL included.
 pub const MESSAGE_SIZE: usize = 496;

@@ -12,11 +12,13 @@ use std::ffi::CString;
 pub static VACANT_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// `denizen.BorrowError`, a `RuntimeError`.
 pub static BORROW_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+/// `denizen.IntegrityError`, a `RuntimeError`.
+pub static INTEGRITY_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// The exception class of a kind, borrowed.
 fn class(kind: ErrorKind) -> *mut ffi::PyObject {
     // SAFETY: the caller of this module's functions holds the GIL; the classes are immortal
-    // statics of the interpreter or kept by the two cells above.
+    // statics of the interpreter or kept by the three cells above.
     unsafe {
         let own = |cell: &PyOnceLock<Py<PyAny>>, fallback| {
             let python = pyo3::Python::assume_attached();
@@ -30,6 +32,7 @@ fn class(kind: ErrorKind) -> *mut ffi::PyObject {
             abi::ERROR_MEMORY => ffi::PyExc_MemoryError,
             abi::ERROR_VACANT => own(&VACANT_ERROR, ffi::PyExc_ValueError),
             abi::ERROR_BORROW => own(&BORROW_ERROR, ffi::PyExc_RuntimeError),
+            abi::ERROR_INTEGRITY => own(&INTEGRITY_ERROR, ffi::PyExc_RuntimeError),
             abi::ERROR_INDEX => ffi::PyExc_IndexError,
             abi::ERROR_NOT_IMPLEMENTED => ffi::PyExc_NotImplementedError,
             _ => ffi::PyExc_RuntimeError,

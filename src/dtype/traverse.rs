@@ -14,7 +14,7 @@ use crate::{
     erased::{CellsMut, ElementType, Failure, rules},
     handler::note,
     numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
-    segment::{Segment, may_be_lent},
+    segment::{Lost, Segment, may_be_lent},
 };
 use std::ffi::{c_char, c_int, c_void};
 
@@ -92,19 +92,60 @@ unsafe extern "C" fn clear(
     let data: *mut u8 = data.cast();
     // Taken before any lock, for scalars that show cells of the run.
     let _gil = loan::gil_for(element);
-    // A segment for something else (an untyped one of handler mode, say) knows nothing of our cells.
-    let empty = |segment: Segment| segment.is_for(element) && segment.untouched();
+    let run = Run::write(data, stride, size as usize);
     // SAFETY: NumPy owns the cells that it wants cleared.
-    if unsafe { access::segment_of(data) }.is_some_and(empty) && !may_be_lent(element) {
-        return 0;
+    match unsafe { look(element, run) } {
+        Ok(false) => {}
+        Ok(true) => return 0,
+        Err(failure) => {
+            errors::write_unraisable(&failure);
+            return 0;
+        }
     }
     // SAFETY: NumPy gives `size` cells of the dtype that are its to clear.
-    let outcome = unsafe { clear_cells(element, Run::write(data, stride, size as usize)) };
+    let outcome = unsafe { clear_cells(element, run) };
     if let Err(failure) = outcome {
         // The cells are vacant all the same, and NumPy would only print the exception.
         errors::write_unraisable(&failure);
     }
     0
+}
+
+/// Whether there is nothing to clear in a run, and nothing that may be cleared: objects in damaged
+/// memory are left alone.
+///
+/// # Errors
+/// The memory of the cells was found damaged just now.
+///
+/// # Safety
+/// The run is cells of `element`, and nobody else uses them.
+#[inline]
+unsafe fn look(element: &'static ElementType, run: Run) -> Result<bool, Failure> {
+    // SAFETY: the caller's promise.
+    let Some(segment) = (unsafe { access::segment_of(run.data) }) else {
+        // SAFETY: as above.
+        return match unsafe { Segment::lost(run.data) } {
+            Lost::Foreign => Ok(false),
+            Lost::Condemned => Ok(true),
+            Lost::Damaged(damage) => Err((*damage).into()),
+        };
+    };
+    // A segment for something else (an untyped one of handler mode, say) knows nothing of our cells.
+    if !segment.is_for(element) {
+        return Ok(false);
+    }
+    let empty = segment.untouched() && !may_be_lent(element);
+    if empty && !segment.is_checked() {
+        return Ok(true);
+    }
+    if run.data == segment.cells().as_ptr()
+        && run.stride == element.size() as isize
+        && run.count * element.size() >= segment.byte_len()
+    {
+        // SAFETY: all cells of the segment are the run's.
+        unsafe { segment.check_before_clearing(element) }?;
+    }
+    Ok(empty)
 }
 
 /// Makes the cells of a run vacant. Scalars that show some of them take those over.

@@ -8,8 +8,9 @@
 
 use super::{note, objects, refusal};
 use crate::{
+    abi,
     erased::{ElementType, Failure},
-    segment::{Host, ResizeError, Segment, Source},
+    segment::{Host, Lost, ResizeError, Segment, Source},
 };
 use std::{
     ffi::c_void,
@@ -104,9 +105,14 @@ pub unsafe extern "C" fn realloc(
         return unsafe { malloc(context, size) };
     }
     // SAFETY: the caller's promise.
-    let Some(segment) = (unsafe { Segment::find(pointer.cast()) }) else {
-        unraisable(&not_ours("realloc", pointer));
-        return ptr::null_mut();
+    let segment = match unsafe { segment_at("reallocate", pointer) } {
+        Ok(segment) => segment,
+        Err(failure) => {
+            if let Some(failure) = failure {
+                refusal::leave(failure);
+            }
+            return ptr::null_mut();
+        }
     };
     // SAFETY: the caller's promise.
     match unsafe { segment.resize(size.max(1)) } {
@@ -119,8 +125,16 @@ pub unsafe extern "C" fn realloc(
             resized.segment.cells().as_ptr().cast()
         }
         Err(error) => {
-            if let ResizeError::InUse(_) | ResizeError::Element(_) = error {
-                refusal::leave(error.to_string());
+            match error {
+                ResizeError::InUse(_) | ResizeError::Element(_) => {
+                    refusal::leave(Failure::new(abi::ERROR_BORROW, error.to_string()));
+                }
+                ResizeError::Damaged(failure) => {
+                    // NumPy may say that there is no memory, and nothing else.
+                    unraisable(&failure);
+                    refusal::leave(failure);
+                }
+                ResizeError::Memory(_) => {}
             }
             ptr::null_mut()
         }
@@ -136,20 +150,74 @@ pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size
         return;
     }
     // SAFETY: the caller's promise.
-    let Some(segment) = (unsafe { Segment::find(pointer.cast()) }) else {
-        unraisable(&not_ours("free", pointer));
-        return;
-    };
+    let Ok(segment) = (unsafe { segment_at("free", pointer) }) else { return };
     // SAFETY: the caller's promise.
     if let Err(failure) = unsafe { segment.free() } {
         unraisable(&failure);
     }
 }
 
+/// The segment whose cells begin at `pointer`, which NumPy wants to `verb`.
+///
+/// # Errors
+/// There is none, or not any more; that was said where anybody hears it, once, and is said again in
+/// the failure where there is something new to say.
+///
+/// # Safety
+/// As for [`free`].
+#[inline]
+unsafe fn segment_at(verb: &str, pointer: *mut c_void) -> Result<Segment, Option<Failure>> {
+    // SAFETY: the caller's promise.
+    match unsafe { Segment::find(pointer.cast()) } {
+        Some(segment) if segment.cells().as_ptr() == pointer.cast() => Ok(segment),
+        // SAFETY: the caller's promise.
+        found => Err(unsafe { no_segment_at(verb, pointer, found) }),
+    }
+}
+
+/// # Safety
+/// As for [`segment_at`].
+#[cold]
+unsafe fn no_segment_at(
+    verb: &str,
+    pointer: *mut c_void,
+    around: Option<Segment>,
+) -> Option<Failure> {
+    if let Some(segment) = around {
+        unraisable(&Failure::new(
+            abi::ERROR_RUNTIME,
+            format!(
+                "denizen's handler was asked to {verb} {pointer:p}, which is in the middle of the \
+                 segment at {:p}; the segment is left alone",
+                segment.cells()
+            ),
+        ));
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let failure = match unsafe { Segment::lost(pointer.cast()) } {
+        Lost::Foreign => {
+            unraisable(&not_ours(verb, pointer));
+            return None;
+        }
+        Lost::Damaged(damage) => {
+            let failure = Failure::from(*damage);
+            unraisable(&failure);
+            failure
+        }
+        // Nobody is told twice of what is freed; who wants to go on using it is.
+        Lost::Condemned => Failure::new(
+            abi::ERROR_INTEGRITY,
+            "its memory was found to be damaged before, and is left alone",
+        ),
+    };
+    Some(failure)
+}
+
 #[cold]
 fn not_ours(function: &str, pointer: *mut c_void) -> Failure {
     Failure::new(
-        crate::abi::ERROR_RUNTIME,
+        abi::ERROR_RUNTIME,
         format!(
             "denizen's handler was asked to {function} {pointer:p}, which it did not allocate; \
              the memory is left alone"

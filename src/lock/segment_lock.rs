@@ -266,6 +266,21 @@ impl SegmentLock {
         }
     }
 
+    /// Whether the bytes can be a lock at all: one that nobody holds has empty slots, any other has
+    /// known bits only, and a writer has no company. Exact for a caller who is alone with it.
+    #[inline]
+    pub fn is_well_formed(&self) -> bool {
+        let looks_well = || {
+            let state = state_of(self.word.load(Ordering::Relaxed));
+            if state == 0 {
+                return self.slots.iter().all(|slot| slot.load(Ordering::Relaxed) == 0);
+            }
+            state & !(SLOTS | WRITER | SLOW) == 0 && (state & WRITER == 0 || state & SLOTS == 1)
+        };
+        // Somebody may take the lock between word and slots; hardly thrice.
+        looks_well() || looks_well() || looks_well()
+    }
+
     /// Whether nobody holds, awaits or lends anything, and the fast path is open.
     #[cfg(test)]
     pub(super) fn is_at_rest(&self) -> bool {

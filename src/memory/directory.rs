@@ -20,7 +20,21 @@ pub(super) enum Record {
 /// The record for an address, if it is of ours.
 #[inline]
 pub(super) fn find(address: usize) -> Option<Record> {
-    let word = MAP.get(address);
+    record_of(MAP.get(address))
+}
+
+/// Calls `visit` with each slab of ours, by its address, and with its record.
+pub(super) fn for_each(mut visit: impl FnMut(usize, Record)) {
+    MAP.for_each(|slab, word| {
+        if let Some(record) = record_of(word) {
+            visit(slab, record);
+        }
+    });
+}
+
+/// What a word of the page map means.
+#[inline]
+fn record_of(word: *mut ()) -> Option<Record> {
     if word.is_null() {
         return None;
     }

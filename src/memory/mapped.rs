@@ -151,6 +151,24 @@ pub(super) fn block_of(pointer: *const u8) -> Option<BlockInfo> {
     }
 }
 
+/// As [`super::for_each_block`].
+pub(super) fn for_each_block(visit: &mut dyn FnMut(BlockInfo)) {
+    directory::for_each(|slab, record| match record {
+        // A span of several slabs has a word in each.
+        Record::Span(span) if span.start() == slab => {
+            span.live_slots().filter_map(slot_info).for_each(&mut *visit);
+        }
+        Record::Span(_) => {}
+        Record::Large(large) => {
+            if let Some(block) = large.block_at(slab)
+                && block.start.as_ptr().addr() == slab
+            {
+                visit(block);
+            }
+        }
+    });
+}
+
 #[inline]
 fn slot_info(slot: Slot<'static>) -> Option<BlockInfo> {
     let start = NonNull::new(std::ptr::with_exposed_provenance_mut(slot.start()))?;

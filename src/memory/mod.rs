@@ -203,6 +203,12 @@ pub fn block_of(pointer: *const u8) -> Option<BlockInfo> {
     backend::block_of(pointer)
 }
 
+/// Calls `visit` with each live block, in the order of addresses. Blocks that other threads allocate
+/// or release meanwhile may be among them or not.
+pub fn for_each_block(visit: &mut dyn FnMut(BlockInfo)) {
+    backend::for_each_block(visit);
+}
+
 /// Zero bytes for records that are never freed.
 pub(crate) fn for_ever(layout: Layout) -> Option<NonNull<u8>> {
     backend::for_ever(layout)

@@ -79,6 +79,24 @@ impl<const ROOTS: usize, const LEAVES: usize> PageMap<ROOTS, LEAVES> {
         Ok(())
     }
 
+    /// Calls `visit` with the address of each slab that has a word, and with the word, in order.
+    pub(crate) fn for_each(&self, mut visit: impl FnMut(usize, *mut ())) {
+        for (index, root) in self.root.iter().enumerate() {
+            let leaf = root.load(Ordering::Acquire);
+            if leaf.is_null() {
+                continue;
+            }
+            // SAFETY: a published leaf is initialised, and lives as long as the map.
+            let words = unsafe { &(*leaf).0 };
+            for (slab, word) in words.iter().enumerate() {
+                let word = word.load(Ordering::Acquire);
+                if !word.is_null() {
+                    visit((index * LEAVES + slab) << SLAB_SHIFT, word);
+                }
+            }
+        }
+    }
+
     /// Writes the words of all slabs of `range`; what was stored behind `word` before is visible to
     /// whoever gets it. Slabs that were not reserved are skipped.
     ///

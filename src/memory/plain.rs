@@ -95,6 +95,17 @@ pub(super) fn block_of(pointer: *const u8) -> Option<BlockInfo> {
     inside.then_some(BlockInfo { start, size: layout.size() })
 }
 
+/// As [`super::for_each_block`].
+pub(super) fn for_each_block(visit: &mut dyn FnMut(BlockInfo)) {
+    // Not under the lock: a visitor may look a block up.
+    let all: Vec<_> = blocks().iter().map(|(start, layout)| (*start, layout.size())).collect();
+    for (start, size) in all {
+        if let Some(start) = NonNull::new(std::ptr::with_exposed_provenance_mut(start)) {
+            visit(BlockInfo { start, size });
+        }
+    }
+}
+
 /// Nothing is kept.
 pub(super) fn trim() {}
 

@@ -226,6 +226,11 @@ impl Span {
         self.slots
     }
 
+    /// The slots that somebody owns.
+    pub(super) fn live_slots(&self) -> impl Iterator<Item = Slot<'_>> {
+        (0..self.slots).map(|number| Slot { span: self, number }).filter(|slot| slot.is_live())
+    }
+
     /// Address of a slot.
     pub(super) fn slot_start(&self, number: u32) -> usize {
         Slot { span: self, number }.start()

@@ -72,6 +72,13 @@ pub fn hosted_block_of(pointer: *const u8) -> Option<BlockInfo> {
     Some(BlockInfo { start: found.payload.cast(), size: found.range.len() })
 }
 
+/// All hosted blocks of this moment.
+pub fn hosted_blocks() -> Vec<BlockInfo> {
+    let block =
+        |found: super::Adopted| BlockInfo { start: found.payload.cast(), size: found.range.len() };
+    HOSTED.all().into_iter().map(block).collect()
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -89,6 +96,8 @@ mod tests {
             assert_eq!(hosted_block_of(pointer), Some(block));
             assert_eq!(owner_map::find(pointer), Owner::Block(block));
         }
+        // It touches three slabs, and is listed once.
+        assert_eq!(hosted_blocks().iter().filter(|listed| **listed == block).count(), 1);
         assert_eq!(hosted_block_of(start.as_ptr().wrapping_add(160_000)), None);
         assert!(host(block).is_err(), "one block at a place");
         assert!(host(BlockInfo { start, size: 10 }).is_err(), "a part of it");

@@ -10,7 +10,7 @@ mod adopted;
 mod hosted;
 
 pub use adopted::{AdoptError, Adopted, adopt, disown};
-pub use hosted::{host, hosted_block_of, unhost};
+pub use hosted::{host, hosted_block_of, hosted_blocks, unhost};
 
 use crate::memory::{self, BlockInfo};
 
@@ -56,6 +56,13 @@ pub fn block_of(pointer: *const u8) -> Option<BlockInfo> {
         None => hosted_block_of(pointer),
         found => found,
     }
+}
+
+/// Calls `visit` with each live block of ours, whoever's memory it is made of; see
+/// [`memory::for_each_block`].
+pub fn for_each_block(visit: &mut dyn FnMut(BlockInfo)) {
+    memory::for_each_block(visit);
+    hosted_blocks().into_iter().for_each(visit);
 }
 
 /// What an adopted range brings along; the owner map only keeps it.

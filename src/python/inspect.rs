@@ -6,6 +6,7 @@ use crate::{
     erased::{Cells, Failure},
     numpy_abi::{self, Array},
     owner_map,
+    segment::{self, Damage, Lost, Segment},
 };
 use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
 
@@ -25,9 +26,60 @@ fn array_of_ours<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<(Array<'a>, &'sta
     }
 }
 
+/// Whether an array's memory is a segment of ours whose header was overwritten, or that was found
+/// damaged before.
+fn is_damaged(array: Array<'_>) -> bool {
+    // SAFETY: the array is alive.
+    unsafe { Segment::diagnose(array.data()) != Lost::Foreign }
+}
+
+/// What is wrong with an array's memory; `None` where nothing is known to be.
+fn damage_of(array: Array<'_>, dtype: &DType) -> Option<String> {
+    // SAFETY: the array is alive, and its cells are read under the GIL.
+    unsafe {
+        let found = match access::segment_of(array.data()) {
+            Some(segment) if consists_of(array, dtype) => segment.check_cells(dtype.element()),
+            Some(segment) => segment.check_integrity(),
+            None => match Segment::diagnose(array.data()) {
+                Lost::Foreign => return None,
+                Lost::Condemned => {
+                    return Some("it was found damaged before, and is left alone".to_owned());
+                }
+                Lost::Damaged(damage) => Err(*damage),
+            },
+        };
+        found.err().map(|damage| damage.to_string())
+    }
+}
+
+/// Checks the memory of all arrays, for `denizen.check_memory`: one dict a damaged segment.
+#[pyfunction]
+pub fn check_memory_raw(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
+    // SAFETY: arrays are freed and resized with the GIL held, which this thread has.
+    let found = unsafe { Segment::check_all() };
+    let finding = |damage: Damage| {
+        let info = PyDict::new(py);
+        info.set_item("address", damage.cells.as_ref().unwrap_or(&damage.block).start)?;
+        info.set_item("type", damage.element)?;
+        info.set_item("cells", damage.element.map(|_| damage.count))?;
+        info.set_item("part", format!("{:?}", damage.part).to_lowercase())?;
+        info.set_item("site", damage.site.as_deref())?;
+        info.set_item("message", damage.to_string())?;
+        Ok(info)
+    };
+    found.into_iter().map(finding).collect()
+}
+
+/// Switches the integrity checks that touch memory on or off; says what was so before.
+#[pyfunction]
+#[pyo3(name = "_set_integrity")]
+pub fn set_integrity(enabled: bool) -> bool {
+    segment::set_checked(enabled)
+}
+
 fn owner_of(array: Array<'_>) -> &'static str {
     // SAFETY: the array is alive.
-    if unsafe { access::segment_of(array.data()) }.is_some() {
+    if unsafe { access::segment_of(array.data()) }.is_some() || is_damaged(array) {
         "managed"
     } else if owner_map::is_adopted(array.data()) {
         "adopted"
@@ -86,6 +138,7 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     info.set_item("bytes", cells * element.size())?;
     info.set_item("address", address as usize)?;
     info.set_item("heap_bytes", heap)?;
+    info.set_item("damage", damage_of(array, dtype))?;
     Ok(info)
 }
 

@@ -8,7 +8,7 @@ mod inspect;
 use crate::{
     abi, c_api,
     dtype::{self, errors, register},
-    elements, faults, memory, numpy_abi,
+    elements, faults, memory, numpy_abi, segment,
 };
 use pyo3::{
     create_exception,
@@ -32,6 +32,13 @@ create_exception!(
     "The cells are lent to somebody else: a view in client code, or an operation at work."
 );
 
+create_exception!(
+    denizen,
+    IntegrityError,
+    PyRuntimeError,
+    "The memory of an array was overwritten by something that had no business there."
+);
+
 /// The runtime of denizen. Use it through the package `denizen`.
 // Without a word pyo3 declares that a module needs no GIL; here that is neither so nor tried.
 #[pymodule(gil_used = true)]
@@ -39,9 +46,10 @@ mod _runtime {
     use super::*;
     #[pymodule_export]
     use super::{
-        BorrowError, VacantError, abi_layout, audit::begin, audit::books, audit::end, dtype_of,
-        end_fault, handler::arming_works, handler::handler_name, handler::set_arming,
-        handler_mode::HandlerBlock, inspect::inspect_raw, inspect::owner, numpy_layout, plan_fault,
+        BorrowError, IntegrityError, VacantError, abi_layout, audit::begin, audit::books,
+        audit::end, dtype_of, end_fault, handler::arming_works, handler::handler_name,
+        handler::set_arming, handler_mode::HandlerBlock, inspect::check_memory_raw,
+        inspect::inspect_raw, inspect::owner, inspect::set_integrity, numpy_layout, plan_fault,
         scalar_from_bytes, stats, types,
     };
 
@@ -77,6 +85,11 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     dtype::guards::install(py, numpy_abi::import(py)?)?;
     let _ = errors::VACANT_ERROR.set(py, py.get_type::<VacantError>().into_any().unbind());
     let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());
+    let _ = errors::INTEGRITY_ERROR.set(py, py.get_type::<IntegrityError>().into_any().unbind());
+    if std::env::var_os("DENIZEN_INTEGRITY").is_some_and(|value| !value.is_empty() && value != "0")
+    {
+        segment::set_checked(true);
+    }
     handler::install(py, module)?;
     module.add("_C_API", c_api::capsule(py)?)?;
     // Before the bundled types: it is a base of their scalar classes.

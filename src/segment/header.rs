@@ -6,7 +6,7 @@ use std::{
     ffi::c_void,
     ptr::NonNull,
     sync::atomic::{
-        AtomicPtr, AtomicU64,
+        AtomicPtr, AtomicU32, AtomicU64,
         Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
 };
@@ -15,6 +15,9 @@ use std::{
 const MAGIC: u64 = 0x6465_6e69_7a65_6e01;
 /// What stands in the place of the magic once a segment is gone.
 const POISON: u64 = 0xdead_dead_dead_dead;
+/// What stands in the place of the magic once a segment was found damaged: it is no segment any more,
+/// but nobody is told twice.
+const CONDEMNED: u64 = 0x6465_6e69_7a65_6eff;
 
 /// The type word's flag: the element type is settled, not only hinted at.
 pub(super) const BOUND: usize = 1;
@@ -26,6 +29,13 @@ pub(super) const BINDING: usize = 4;
 /// hinted type, and nobody said that *all* bytes are cells of it.
 pub(super) const HINTED: usize = 8;
 const FLAGS: usize = BOUND | BUILT | BINDING | HINTED;
+
+/// The flags byte: the cells were zero when the segment was allocated.
+pub(super) const ZEROED: u8 = 1;
+/// The flags byte: the block is another allocator's memory.
+pub(super) const HOSTED: u8 = 2;
+/// The flags byte: made while integrity checks were on ([`super::set_checked`]).
+pub(super) const CHECKED: u8 = 4;
 
 /// Runs once, when the segment is freed.
 pub type ReleaseFn = unsafe extern "C" fn(context: *mut c_void);
@@ -56,11 +66,11 @@ pub struct Header {
     /// What is released with the segment.
     pub(super) dependency: Dependency,
     /// Alignment of block and cells.
-    pub(super) align: u32,
-    /// The cells were zero when the segment was allocated.
-    pub(super) zeroed: bool,
-    /// The block is another allocator's memory.
-    pub(super) hosted: bool,
+    pub(super) align: u16,
+    /// [`ZEROED`], [`HOSTED`], [`CHECKED`].
+    pub(super) flags: u8,
+    /// Of all above but the flags of the type word; see [`Self::digest`].
+    checksum: AtomicU32,
     /// Who works on which cells.
     pub(super) lock: SegmentLock,
 }
@@ -75,8 +85,7 @@ impl Header {
         cells_offset: usize,
         block_size: usize,
         align: usize,
-        zeroed: bool,
-        hosted: bool,
+        flags: u8,
         hint: Option<&'static ElementType>,
     ) -> Self {
         Header {
@@ -89,15 +98,20 @@ impl Header {
             block_size,
             side_bitmap: AtomicPtr::new(std::ptr::null_mut()),
             dependency: Dependency { context: std::ptr::null_mut(), release: None },
-            align: align as u32,
-            zeroed,
-            hosted,
+            align: align as u16,
+            flags,
+            checksum: AtomicU32::new(0),
             lock: SegmentLock::new(),
         }
     }
 
     fn expected_magic(&self) -> u64 {
-        MAGIC ^ (std::ptr::from_ref(self).addr() as u64).rotate_left(16)
+        self.here(MAGIC)
+    }
+
+    /// A word mixed with the header's own address.
+    fn here(&self, word: u64) -> u64 {
+        word ^ (std::ptr::from_ref(self).addr() as u64).rotate_left(16)
     }
 
     /// Whether this is the header of a live segment, at the place where it was made.
@@ -108,7 +122,73 @@ impl Header {
 
     /// Declares the header valid at its present address.
     pub(super) fn seal(&self) {
+        self.sign();
         self.magic.store(self.expected_magic(), Release);
+    }
+
+    /// Makes the checksum fit the fields, after one of them was changed on purpose. The caller is
+    /// alone with the segment.
+    pub(super) fn sign(&self) {
+        self.sign_for(self.type_word().0);
+    }
+
+    /// As [`Self::sign`], for whoever settles the type: signs what the segment will be for.
+    pub(super) fn sign_for(&self, element: Option<&'static ElementType>) {
+        let address = element.map_or(0, |element| std::ptr::from_ref(element).addr());
+        self.checksum.store(self.digest(address), Relaxed);
+    }
+
+    /// Whether the fields are what was signed. Meaningless while somebody settles the type.
+    #[inline]
+    pub(super) fn is_signed(&self) -> bool {
+        let element = self.type_word.load(Acquire).addr() & !FLAGS;
+        self.checksum.load(Relaxed) == self.digest(element)
+    }
+
+    /// Every field has an odd factor of its own: no change of one field goes unseen before the sum
+    /// is folded, and nothing waits for anything else.
+    #[inline]
+    fn digest(&self, element: usize) -> u32 {
+        let Dependency { context, release } = self.dependency;
+        let fields = [
+            std::ptr::from_ref(self).addr(),
+            element,
+            self.bytes,
+            self.cells_offset,
+            self.block_size,
+            self.side_bitmap.load(Relaxed).addr(),
+            context.addr(),
+            release.map_or(0, |release| release as usize),
+            usize::from(self.align) << 8 | usize::from(self.flags),
+        ];
+        let mut factor = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut sum = 0_u64;
+        for field in fields {
+            sum = sum.wrapping_add((field as u64).wrapping_mul(factor));
+            factor = factor.wrapping_mul(0xd134_2543_de82_ef95);
+        }
+        (sum ^ sum >> 32) as u32
+    }
+
+    /// Declares that the segment was found damaged: it is found no more.
+    pub(super) fn condemn(&self) {
+        self.magic.store(self.here(CONDEMNED), Release);
+    }
+
+    /// Whether the segment was found damaged before.
+    pub(super) fn is_condemned(&self) -> bool {
+        self.magic.load(Acquire) == self.here(CONDEMNED)
+    }
+
+    /// Whether the segment is gone, or somebody is making it.
+    pub(super) fn is_unborn(&self) -> bool {
+        self.magic.load(Acquire) == POISON
+    }
+
+    /// Whether a flag of [`Self::flags`] is set.
+    #[inline]
+    pub(super) fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
     }
 
     /// Declares that nothing is built here any more.
@@ -166,7 +246,10 @@ impl Header {
     /// How many bits there is room for.
     pub(super) fn bitmap_capacity(&self) -> usize {
         let words = match NonNull::new(self.side_bitmap.load(Acquire)) {
-            None => (self.cells_offset - size_of::<Header>()) / size_of::<u64>(),
+            // The last word in front of the cells is a canary.
+            None => {
+                ((self.cells_offset - size_of::<Header>()) / size_of::<u64>()).saturating_sub(1)
+            }
             Some(side) => SideBitmap(side).capacity(),
         };
         words * u64::BITS as usize

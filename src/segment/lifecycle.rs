@@ -2,7 +2,8 @@
 
 use super::{
     Header, Segment, Source,
-    header::{BOUND, BUILT},
+    header::{BOUND, BUILT, CHECKED, HOSTED, ZEROED},
+    integrity,
     layout::SegmentLayout,
 };
 use crate::{
@@ -40,8 +41,28 @@ impl Segment {
         element: Option<&'static ElementType>,
         zeroed: bool,
     ) -> Result<Segment, AllocError> {
-        let layout = SegmentLayout::new(bytes, align, element.map(ElementType::size))?;
+        let checked = integrity::is_checking();
+        Segment::allocate_as(source, bytes, align, element, zeroed, checked)
+    }
+
+    /// As [`Self::allocate_from`], with or without the integrity checks that touch memory.
+    ///
+    /// # Errors
+    /// As for [`Self::allocate`].
+    pub(super) fn allocate_as(
+        source: Source,
+        bytes: usize,
+        align: usize,
+        element: Option<&'static ElementType>,
+        zeroed: bool,
+        checked: bool,
+    ) -> Result<Segment, AllocError> {
+        let behind = integrity::zone_behind(bytes, checked);
+        let layout = SegmentLayout::new(bytes, align, element.map(ElementType::size), behind)?;
         let block = source.allocate(layout.total, layout.align, zeroed)?;
+        let flag = |flag: u8, set: bool| if set { flag } else { 0 };
+        let flags =
+            flag(ZEROED, block.zeroed) | flag(HOSTED, source.is_hosted()) | flag(CHECKED, checked);
         let header = block.start.cast::<Header>();
         // SAFETY: the block is ours, aligned to 64 or more, and holds `layout.total` bytes: header,
         // bitmap, pad and cells.
@@ -51,8 +72,7 @@ impl Segment {
                 layout.cells_offset,
                 block.size,
                 layout.align,
-                block.zeroed,
-                source.is_hosted(),
+                flags,
                 element,
             ));
             if !block.zeroed {
@@ -62,7 +82,7 @@ impl Segment {
         }
         let segment = Segment(header);
         segment.header().seal();
-        segment.set_canary();
+        segment.set_canaries();
         if observer::is_watching()
             && let Some(observer) = observer::get()
         {
@@ -90,12 +110,14 @@ impl Segment {
     ///
     /// # Errors
     /// A destructor failed; every object and the segment are gone all the same. Or somebody still
-    /// uses a cell that was lent ([`super::LoanHooks`]): nothing is destroyed then, and the memory
-    /// is never given back.
+    /// uses a cell that was lent ([`super::LoanHooks`]), or the segment is damaged
+    /// ([`super::Damage`]): nothing is destroyed then, and the memory is never given back.
     ///
     /// # Safety
     /// Nobody uses the segment, its cells or a copy of the handle during the call and afterwards.
     pub unsafe fn free(self) -> Result<(), Failure> {
+        // SAFETY: the caller is alone with the segment.
+        unsafe { self.check_at_end() }?;
         self.end_loans(0)?;
         let outcome = if self.untouched() {
             Ok(())

@@ -31,6 +31,7 @@
 mod bitmap;
 mod header;
 mod inspect;
+mod integrity;
 mod layout;
 mod ledger;
 mod lifecycle;
@@ -43,7 +44,8 @@ mod tests;
 
 pub use bitmap::InitBitmap;
 pub use header::{Header, ReleaseFn};
-pub use inspect::{Damage, Snapshot};
+pub use inspect::Snapshot;
+pub use integrity::{Damage, Lost, Part, is_checking, set_checked, set_damage_hook, set_site_hook};
 pub use ledger::{Ledger, RUN};
 pub use loans::{LoanHooks, loan_begins, loan_ends, may_be_lent, set_loan_hooks};
 pub use relocate::{ResizeError, Resized};
@@ -126,7 +128,8 @@ impl Segment {
         if !header.is_genuine() {
             return None;
         }
-        let cells = block.start.as_ptr().addr() + header.cells_offset;
+        // Wrapping: the fields may be overwritten.
+        let cells = block.start.as_ptr().addr().wrapping_add(header.cells_offset);
         (pointer.addr().wrapping_sub(cells) < header.bytes.max(1)).then_some(segment)
     }
 
@@ -164,14 +167,14 @@ impl Segment {
     /// Whether all bytes were known to be zero when the segment was allocated.
     #[inline]
     pub fn allocated_zeroed(self) -> bool {
-        self.header().zeroed
+        self.header().is(header::ZEROED)
     }
 
     /// Where the segment's memory comes from.
     #[inline]
     pub fn source(self) -> Source {
         // SAFETY: `segment-live`; `allocate_from` noted what the block is made of.
-        unsafe { Source::of_block(self.0.cast(), self.header().hosted) }
+        unsafe { Source::of_block(self.0.cast(), self.header().is(header::HOSTED)) }
     }
 
     /// The type of the cells, once it is settled.
@@ -236,6 +239,9 @@ impl Segment {
                 }
             } else if self.header().exchange_type((known, flags), (Some(element), BINDING)) {
                 let settled = self.prepare(element);
+                // The checksum is of the type that the segment ends up with.
+                let kept = if settled.is_ok() { Some(element) } else { known };
+                self.header().sign_for(kept);
                 let after = if settled.is_ok() { (Some(element), BOUND) } else { (known, flags) };
                 let changed = self.header().exchange_type((Some(element), BINDING), after);
                 debug_assert!(changed, "nobody else changes the word while it is being settled");
@@ -341,7 +347,9 @@ impl Segment {
     pub unsafe fn set_dependency(self, context: *mut std::ffi::c_void, release: Option<ReleaseFn>) {
         let mut header = self.0;
         // SAFETY: `segment-live`, and the caller is alone.
-        unsafe { header.as_mut() }.dependency = header::Dependency { context, release };
+        let header = unsafe { header.as_mut() };
+        header.dependency = header::Dependency { context, release };
+        header.sign();
     }
 
     /// What [`Self::set_dependency`] was called with.

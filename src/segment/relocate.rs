@@ -3,6 +3,7 @@
 use super::{
     Header, Segment,
     header::{BOUND, HINTED, SideBitmap},
+    integrity,
 };
 use crate::{
     erased::{ElementType, Failure, observer},
@@ -21,7 +22,7 @@ pub struct Resized {
     pub destructor: Option<Failure>,
 }
 
-/// Why a segment could not be resized. It is as it was.
+/// Why a segment could not be resized. Its cells are as they were.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResizeError {
     /// There is no memory.
@@ -30,6 +31,8 @@ pub enum ResizeError {
     Element(Failure),
     /// Somebody works on the cells, or they are lent.
     InUse(LockError),
+    /// Something is overwritten ([`super::Damage`]). Nobody finds the segment any more.
+    Damaged(Failure),
 }
 
 impl fmt::Display for ResizeError {
@@ -37,6 +40,7 @@ impl fmt::Display for ResizeError {
         match self {
             ResizeError::Memory(error) => error.fmt(f),
             ResizeError::InUse(error) => error.fmt(f),
+            ResizeError::Damaged(failure) => f.write_str(&failure.message),
             ResizeError::Element(failure) => write!(f, "could not move an object: {failure}"),
         }
     }
@@ -63,6 +67,8 @@ impl Segment {
     /// Nobody else uses the segment during the call. On success nobody uses the old handle, or
     /// addresses of the old cells, afterwards.
     pub unsafe fn resize(self, new_bytes: usize) -> Result<Resized, ResizeError> {
+        // SAFETY: the same contract.
+        unsafe { self.check_at_end() }.map_err(ResizeError::Damaged)?;
         let (element, flags) = self.header().type_word();
         // Whoever reads NumPy's documentation of `refcheck=False` knows better; a view of client
         // code that is still alive would not survive it.
@@ -128,7 +134,9 @@ impl Segment {
         let error = AllocError { size: new_bytes, align: self.align() };
         let (old_bytes, offset) = (self.byte_len(), self.header().cells_offset);
         // The cells stay where they are in the block: a bitmap that no longer fits moves out.
-        let total = offset.checked_add(new_bytes.max(1)).ok_or(error)?;
+        let behind = integrity::zone_behind(new_bytes, self.is_checked());
+        let total = offset.checked_add(new_bytes.max(1)).and_then(|end| end.checked_add(behind));
+        let total = total.ok_or(error)?;
         let side = match element {
             Some(element) if self.header().bitmap_capacity() < new_bytes / element.size() => {
                 // Room for as much again, so that growing step by step allocates seldom.
@@ -161,11 +169,11 @@ impl Segment {
         let header = unsafe { &mut *segment.0.as_ptr() };
         header.bytes = new_bytes;
         header.block_size = grown.size;
-        header.seal();
         if let Some(old) = side.and_then(|side| header.replace_side_bitmap(Some(side))) {
             // SAFETY: replaced; nobody uses the old one any more.
             unsafe { old.release() };
         }
+        header.seal();
         segment.clear_grown_bits(old_bytes, new_bytes);
         // Bytes behind the last whole cell were nobody's; now they may be part of a cell.
         let kept = match element {
@@ -174,7 +182,7 @@ impl Segment {
         };
         // SAFETY: the tail lies in the block, holds no object, and nobody else uses it.
         unsafe { segment.zero_tail(kept, grown.zeroed_from.saturating_sub(offset)) };
-        segment.set_canary();
+        segment.set_canaries();
         Ok(Resized { segment, destructor: None })
     }
 
@@ -196,11 +204,11 @@ impl Segment {
         }
         let offset = self.header().cells_offset;
         let mut segment = self;
-        if self.header().block_size > 2 * (offset + new_bytes).max(size_of::<Header>()) {
+        let behind = integrity::zone_behind(new_bytes, self.is_checked());
+        let total = offset + new_bytes.max(1) + behind;
+        if self.header().block_size > 2 * total {
             // SAFETY: the block is ours; failing leaves it as it was, which is good enough.
-            let smaller = unsafe {
-                self.source().resize(self.block(), offset + new_bytes.max(1), self.align())
-            };
+            let smaller = unsafe { self.source().resize(self.block(), total, self.align()) };
             if let Ok(smaller) = smaller {
                 segment = Segment(smaller.start.cast());
                 // SAFETY: as in `grow_bytes`.
@@ -211,7 +219,7 @@ impl Segment {
         let header = unsafe { segment.0.as_mut() };
         header.bytes = new_bytes;
         header.seal();
-        segment.set_canary();
+        segment.set_canaries();
         Resized { segment, destructor }
     }
 
@@ -250,8 +258,8 @@ impl Segment {
         element: &'static ElementType,
         new_bytes: usize,
     ) -> Result<Resized, ResizeError> {
-        let new =
-            Segment::allocate_from(self.source(), new_bytes, self.align(), Some(element), true)?;
+        let (source, align, checked) = (self.source(), self.align(), self.is_checked());
+        let new = Segment::allocate_as(source, new_bytes, align, Some(element), true, checked)?;
         if self.header().type_word().1 & HINTED == 0 {
             // Cannot fail: the hint is right.
             let _bound = new.bind(element);
@@ -275,6 +283,7 @@ impl Segment {
         // SAFETY: the new segment is ours alone, the old one is used no more.
         unsafe {
             header.as_mut().dependency = self.header().dependency;
+            header.as_ref().sign();
             self.release();
         }
         Ok(Resized { segment: new, destructor })

@@ -42,6 +42,8 @@ struct Lease {
     host: NonNull<Host>,
     given: NonNull<u8>,
     size: usize,
+    /// Of the other fields and the block's address: the host's own neighbours may write here.
+    check: usize,
 }
 
 impl Source {
@@ -72,6 +74,24 @@ impl Source {
     pub(super) unsafe fn of_block(start: NonNull<u8>, hosted: bool) -> Source {
         // SAFETY: a hosted block has a lease in front of it.
         Source(hosted.then(|| unsafe { Lease::of(start) }.host))
+    }
+
+    /// Whether the lease in front of a hosted block is what was written there.
+    ///
+    /// # Safety
+    /// `start` is the start of a live hosted block.
+    pub(super) unsafe fn is_leased(start: NonNull<u8>) -> bool {
+        // SAFETY: there is room for a lease; an overwritten one is only read as words.
+        let words = unsafe {
+            start.cast::<[usize; size_of::<Lease>() / size_of::<usize>()]>().sub(1).read()
+        };
+        if words.contains(&0) {
+            // Pointers that are NULL are no lease, and no `Lease` either.
+            return false;
+        }
+        // SAFETY: as above; no word is zero.
+        let lease = unsafe { Lease::of(start) };
+        lease.check == Lease::digest(lease.host, lease.given, lease.size, start)
     }
 
     /// A block of at least `size` bytes, aligned to `align`.
@@ -153,6 +173,14 @@ impl Lease {
         unsafe { start.cast::<Lease>().sub(1).read() }
     }
 
+    fn digest(host: NonNull<Host>, given: NonNull<u8>, size: usize, start: NonNull<u8>) -> usize {
+        let mut sum = 0x1ea5_e000_u64;
+        for word in [host.as_ptr().addr(), given.as_ptr().addr(), size, start.as_ptr().addr()] {
+            sum = (sum ^ word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        }
+        sum as usize
+    }
+
     /// Asks `host` for a block.
     ///
     /// # Safety
@@ -181,13 +209,14 @@ impl Lease {
         let given = NonNull::new(given.cast::<u8>()).ok_or(error)?;
         let past = (given.as_ptr().addr() + front) % align;
         let skip = front + if past == 0 { 0 } else { align - past };
-        let lease = Lease { host, given, size: asked };
         // SAFETY: `skip` is at most `front + align - 1`, so lease and block are inside; the block's
         // alignment is the lease's too.
-        let start = unsafe {
+        let (start, lease) = unsafe {
             let start = given.add(skip);
+            let check = Lease::digest(host, given, asked, start);
+            let lease = Lease { host, given, size: asked, check };
             start.cast::<Lease>().sub(1).write(lease);
-            start
+            (start, lease)
         };
         if owner_map::host(BlockInfo { start, size }).is_err() {
             // SAFETY: just given, and nobody else knows it.

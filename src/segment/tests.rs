@@ -448,20 +448,6 @@ fn foreign_cells_are_counted_as_foreign() {
 }
 
 #[test]
-fn damage_is_found() {
-    let segment = Segment::allocate(100, 1, None, false).unwrap();
-    let end = unsafe { segment.cells().as_ptr().add(100) };
-    unsafe {
-        let byte = end.read();
-        end.write(!byte);
-        assert_eq!(segment.check_integrity(), Err(Damage::Overrun));
-        end.write(byte);
-        assert_eq!(segment.check_integrity(), Ok(0));
-        segment.free().unwrap();
-    }
-}
-
-#[test]
 fn the_dependency_is_released_once_with_the_segment() {
     unsafe extern "C" fn count(context: *mut std::ffi::c_void) {
         unsafe { *context.cast::<u32>() += 1 };

@@ -98,6 +98,9 @@ typedef uint32_t denizen_error_kind;
 /** `NotImplementedError`. */
 #define DENIZEN_ERROR_NOT_IMPLEMENTED 9
 
+/** `denizen.IntegrityError`: memory of an array was overwritten by somebody who had no business there. */
+#define DENIZEN_ERROR_INTEGRITY 10
+
 /** Bytes of the message in a denizen_report, the terminating NUL included. */
 #define DENIZEN_MESSAGE_SIZE 496
 

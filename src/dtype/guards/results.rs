@@ -5,7 +5,7 @@
 //! a result that comes with an exception is given up, and the exception is what the caller sees.
 
 use super::{super::errors, state};
-use crate::{abi, handler::refusal, numpy_abi::NumpyApi};
+use crate::{handler::refusal, numpy_abi::NumpyApi};
 use pyo3::{ffi, prelude::*};
 use std::{
     ffi::{c_int, c_void},
@@ -145,7 +145,8 @@ unsafe extern "C" fn with_keywords<const INDEX: usize>(
             && let Some(reason) = refusal::take()
         {
             // NumPy takes each failure of the handler for a lack of memory.
-            errors::set(abi::ERROR_BORROW, &format!("the array cannot be resized: {reason}"));
+            let text = format!("the array cannot be resized: {}", reason.message);
+            errors::set(reason.kind, &text);
         }
         result
     }

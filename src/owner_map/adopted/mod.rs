@@ -162,6 +162,22 @@ impl<const ROOTS: usize, const LEAVES: usize> AdoptedRanges<ROOTS, LEAVES> {
         self.bucket(first)?.read(|entries| containing(entries, first)?.read())
     }
 
+    /// All ranges of this moment.
+    pub(super) fn all(&self) -> Vec<Adopted> {
+        let mut all = Vec::new();
+        if self.ranges.load(Ordering::Acquire) == 0 {
+            return all;
+        }
+        let _writer = self.writers.lock();
+        self.buckets.for_each(|slab, _| {
+            let entries = self.bucket(slab).map_or(&[][..], Bucket::entries);
+            // The others begin in a slab before this one.
+            let begins_here = |range: &Adopted| range.range.start / SLAB == slab / SLAB;
+            all.extend(entries.iter().filter_map(bucket::Entry::read).filter(begins_here));
+        });
+        all
+    }
+
     pub(super) fn insert(
         &self,
         range: Range<usize>,

@@ -1,0 +1,668 @@
+//! Whether a segment still is what its loops left: what somebody overwrote, found and named.
+//!
+//! ```text
+//! | header: magic, fields, checksum, lock | bitmap | pad | canary | cells ... | canary |
+//! ```
+//!
+//! Looked at whenever a segment is freed or resized: the checksum over the header's fields, the form
+//! of its lock, and both canaries, as far as they share a page with something that is touched
+//! anyway. A segment that was made while checks were on ([`set_checked`]) has both canaries at any
+//! size, and its cells are compared with the init bitmap as well.
+//!
+//! # What becomes of a damaged segment
+//! It is *condemned*: no lookup finds it any more, no object in it is destroyed, its memory is never
+//! used again, and what it keeps alive stays alive. Somebody wrote where he should not have; which
+//! of the objects are still objects nobody can tell, and a leak is always sound.
+
+use super::{
+    Segment,
+    header::{BINDING, BOUND, CHECKED, HINTED, HOSTED, Header},
+    layout::words_for,
+};
+use crate::{
+    abi,
+    erased::{CELLS_PER_MASK, ElementType, Failure},
+    lock::{Request, try_acquire_all},
+    memory::BlockInfo,
+    owner_map,
+};
+use std::{
+    fmt::{self, Write as _},
+    ops::Range,
+    ptr::NonNull,
+    slice,
+    sync::{
+        OnceLock,
+        // A static, which loom's types cannot be; nothing is published through it.
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+/// The canary in front of the cells, and what those behind them repeat.
+const CANARY: u64 = 0x5e67_0e47_ca4a_12fe;
+/// Bytes behind the cells of a checked segment that are no cells.
+pub(super) const RED_ZONE: usize = 64;
+const BEHIND: [u8; RED_ZONE] = {
+    let (word, mut bytes, mut index) = (CANARY.to_le_bytes(), [0; RED_ZONE], 0);
+    while index < RED_ZONE {
+        bytes[index] = word[index % 8];
+        index += 1;
+    }
+    bytes
+};
+/// Bytes of the canary behind cells that are not checked: at least, and at most where the block has
+/// more.
+const SMALL_ZONE: std::ops::RangeInclusive<usize> = 8..=16;
+/// Segments with more bytes of cells have no canary behind them unless they are checked: it would
+/// touch a page that the cells may never need.
+const LARGEST_WITH_CANARY: usize = 2048;
+/// So far from the header a canary in front of the cells touches no page of its own.
+const NEAR: usize = 4096;
+
+static CHECKING: AtomicBool = AtomicBool::new(false);
+static SITE_HOOK: OnceLock<fn(usize) -> Option<String>> = OnceLock::new();
+static DAMAGE_HOOK: OnceLock<fn(&Damage)> = OnceLock::new();
+
+/// How many bytes a segment has behind its cells that are no cells.
+#[inline]
+pub(super) fn zone_behind(bytes: usize, checked: bool) -> usize {
+    match bytes {
+        _ if checked => RED_ZONE,
+        ..=LARGEST_WITH_CANARY => *SMALL_ZONE.start(),
+        _ => 0,
+    }
+}
+
+/// Whether segments that are allocated from now on are checked as thoroughly as can be; says what
+/// was so before. For the whole process.
+pub fn set_checked(checked: bool) -> bool {
+    CHECKING.swap(checked, Relaxed)
+}
+
+/// What [`set_checked`] was last told.
+#[inline]
+pub fn is_checking() -> bool {
+    CHECKING.load(Relaxed)
+}
+
+/// Has `hook` asked where a segment was made, by the address of its first cell: "script.py:12". The
+/// first hook stays.
+pub fn set_site_hook(hook: fn(usize) -> Option<String>) {
+    let _ = SITE_HOOK.set(hook);
+}
+
+/// Has `hook` told of each segment that is condemned, once. The first hook stays.
+pub fn set_damage_hook(hook: fn(&Damage)) {
+    let _ = DAMAGE_HOOK.set(hook);
+}
+
+/// The part of a segment that was overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of the header, as far as can be told: it says no longer that it is one.
+    Header,
+    /// A field of the header: size, place, type, dependency.
+    Fields,
+    /// The lock in the header.
+    Lock,
+    /// What stands in front of a block in another allocator's memory.
+    Lease,
+    /// The canary in front of the cells.
+    Front,
+    /// The canary behind the cells.
+    Behind,
+    /// The init bitmap: bits of cells that do not exist.
+    Bitmap,
+    /// Cells: they are not what the init bitmap says, nor are they permuted.
+    Cells,
+}
+
+/// What is broken in a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Which part was overwritten.
+    pub part: Part,
+    /// Addresses of the block: header, bitmap, cells and what is behind them.
+    pub block: Range<usize>,
+    /// Addresses of the cells, where the header can still be believed.
+    pub cells: Option<Range<usize>>,
+    /// The name of the element type, where the header can still be believed and there is one.
+    pub element: Option<&'static str>,
+    /// Cells of that type.
+    pub count: usize,
+    /// What was found, and where: a clause about "its" parts.
+    pub found: String,
+    /// Where the segment was made, if somebody keeps a record.
+    pub site: Option<String>,
+}
+
+impl Damage {
+    /// The segment, for a reader: addresses, type, number of cells, origin.
+    pub fn segment(&self) -> String {
+        let Some(cells) = &self.cells else {
+            return format!(
+                "the memory block at {:#x} ({} bytes with header and cells)",
+                self.block.start,
+                self.block.len()
+            );
+        };
+        let mut text = format!("the segment at {:#x}", cells.start);
+        let _ = match self.element {
+            Some(name) => write!(text, " ({} cells of {name}, {} bytes", self.count, cells.len()),
+            None => write!(text, " ({} bytes without an element type", cells.len()),
+        };
+        if let Some(site) = &self.site {
+            let _ = write!(text, ", made at {site}");
+        }
+        text.push(')');
+        text
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is damaged: {}", self.segment(), self.found)
+    }
+}
+
+impl std::error::Error for Damage {}
+
+impl From<Damage> for Failure {
+    fn from(damage: Damage) -> Failure {
+        Failure::new(
+            abi::ERROR_INTEGRITY,
+            format!(
+                "{damage}. Something wrote there that had no business to. Nothing in the segment is \
+                 destroyed and its memory is not used again (both leak). To find who wrote, run \
+                 under AddressSanitizer; to find where the array was made, `denizen audit --trace`; \
+                 see docs/checking.md, \"Integrity\""
+            ),
+        )
+    }
+}
+
+/// What an address is that [`Segment::find`] knows nothing of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// No memory of ours.
+    Foreign,
+    /// A segment that was found damaged before.
+    Condemned,
+    /// A segment whose header was overwritten, found now and condemned.
+    Damaged(Box<Damage>),
+}
+
+/// How the bits differ from the cells.
+#[derive(Clone, Copy, Default)]
+struct Comparison {
+    /// Bits without a live cell, and the first such cell.
+    missing: usize,
+    first_missing: usize,
+    /// Live cells without a bit, and the first such cell.
+    surplus: usize,
+    first_surplus: usize,
+}
+
+/// Bytes as they stand in memory.
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(3 * bytes.len());
+    for byte in &bytes[..bytes.len().min(16)] {
+        let _ = write!(text, "{}{byte:02x}", if text.is_empty() { "" } else { " " });
+    }
+    if bytes.len() > 16 {
+        text.push_str(" ..");
+    }
+    text
+}
+
+impl Segment {
+    /// As [`Self::diagnose`], and what was overwritten is condemned: it was to be freed, or used as
+    /// if it were whole.
+    ///
+    /// # Safety
+    /// As for [`Segment::find`].
+    #[cold]
+    pub unsafe fn lost(pointer: *const u8) -> Lost {
+        // SAFETY: the same contract.
+        let lost = unsafe { Segment::diagnose(pointer) };
+        if let Lost::Damaged(damage) = &lost
+            && let Some(block) = owner_map::block_of(pointer)
+        {
+            Segment(block.start.cast()).condemn(damage);
+        }
+        lost
+    }
+
+    /// What is wrong at an address that somebody takes for the cells of a segment and that
+    /// [`Segment::find`] does not.
+    ///
+    /// # Safety
+    /// As for [`Segment::find`].
+    #[cold]
+    pub unsafe fn diagnose(pointer: *const u8) -> Lost {
+        let Some(block) = owner_map::block_of(pointer) else { return Lost::Foreign };
+        if block.size < size_of::<Header>() {
+            return Lost::Foreign;
+        }
+        let segment = Segment(block.start.cast());
+        // SAFETY: a live block of ours holds a segment, whose header has room; all its fields are
+        // plain numbers and pointers that are not followed here.
+        let header = unsafe { segment.0.as_ref() };
+        if header.is_condemned() {
+            return Lost::Condemned;
+        }
+        // SAFETY: as above.
+        Lost::Damaged(Box::new(unsafe { segment.broken_header(block) }))
+    }
+
+    /// Checks every living segment, as [`Self::check_integrity`] does; the cells of those that
+    /// somebody is at work on are not looked at. Segments that were condemned before are left out.
+    ///
+    /// # Safety
+    /// No segment is freed or resized meanwhile (NumPy does so with the GIL held).
+    pub unsafe fn check_all() -> Vec<Damage> {
+        let mut found = Vec::new();
+        owner_map::for_each_block(&mut |block| {
+            if block.size < size_of::<Header>() {
+                return;
+            }
+            let segment = Segment(block.start.cast());
+            // SAFETY: a live block of ours has room for a header, and is not freed meanwhile.
+            let header = unsafe { segment.0.as_ref() };
+            if header.is_condemned() || header.is_unborn() {
+                return;
+            }
+            let damage = segment.frame_damage().or_else(|| {
+                let mut cells = [Request::new(&header.lock, 0..header.bytes.max(1), false)];
+                let guard = try_acquire_all(&mut cells).ok()?;
+                // SAFETY: the cells are locked for reading, or the GIL is held for types that need
+                // it.
+                let damage = unsafe { segment.check_integrity() }.err();
+                drop(guard);
+                damage
+            });
+            found.extend(damage);
+        });
+        found
+    }
+
+    /// The damage of a segment whose header says that it is none, or that contradicts its block.
+    ///
+    /// # Safety
+    /// The block is live, and there is room for a header.
+    unsafe fn broken_header(self, block: BlockInfo) -> Damage {
+        // SAFETY: the caller's promise.
+        let begins = unsafe { bytes_at(block.start, size_of::<Header>().min(32)) };
+        let genuine = self.header().is_genuine();
+        let (part, what) = if genuine {
+            (Part::Fields, "a field of its header (size, place, type, what it keeps alive) changed")
+        } else {
+            (Part::Header, "its header was overwritten")
+        };
+        let mut found = format!("{what}; the header begins with {}", hex(begins));
+        if !genuine && let Some(neighbour) = in_front_of(block) {
+            let _ = write!(found, "; in front of it lies {neighbour}");
+        }
+        self.damage(part, found)
+    }
+
+    /// Whether header, lock and canaries are what they should be. The fast half of
+    /// [`Self::frame_damage`].
+    #[inline]
+    pub(super) fn is_whole(self) -> bool {
+        let header = self.header();
+        header.is_genuine()
+            && header.is_signed()
+            && header.lock.is_well_formed()
+            && self.front_canary().is_none_or(|canary| {
+                // SAFETY: inside the block, in front of the cells.
+                unsafe { canary.read() == CANARY }
+            })
+            && self.behind() == &BEHIND[..self.behind().len()]
+            && (!header.is(HOSTED) || self.has_lease())
+    }
+
+    /// What is broken around the cells.
+    #[cold]
+    fn frame_damage(self) -> Option<Damage> {
+        let header = self.header();
+        let block = owner_map::block_of(self.0.as_ptr().cast());
+        let fits = header.is_genuine()
+            && header.is_signed()
+            && block.is_some_and(|block| {
+                block.start == self.0.cast() && block.size == header.block_size
+            });
+        if !fits {
+            let block =
+                block.unwrap_or(BlockInfo { start: self.0.cast(), size: size_of::<Header>() });
+            // SAFETY: `segment-live`: at least the header is there.
+            return Some(unsafe { self.broken_header(block) });
+        }
+        // From here on the fields are what was signed.
+        if !header.lock.is_well_formed() {
+            let lock = NonNull::from(&header.lock).cast();
+            // SAFETY: the lock is a part of the header.
+            let bytes = unsafe { bytes_at(lock, size_of_val(&header.lock)) };
+            let found = format!("the lock in its header was overwritten: {}", hex(bytes));
+            return Some(self.damage(Part::Lock, found));
+        }
+        if header.is(HOSTED) && !self.has_lease() {
+            let found = "what stands in front of its header, in the memory of another allocator, was \
+                         overwritten";
+            return Some(self.damage(Part::Lease, found.to_owned()));
+        }
+        if let Some(canary) = self.front_canary() {
+            // SAFETY: inside the block, in front of the cells.
+            let bytes = unsafe { bytes_at(canary.cast(), size_of::<u64>()) };
+            if bytes != CANARY.to_ne_bytes() {
+                let found = format!(
+                    "the 8 bytes in front of its first cell were overwritten: {}",
+                    hex(bytes)
+                );
+                return Some(self.damage(Part::Front, found));
+            }
+        }
+        let behind = self.behind();
+        let wrong = |index: &usize| behind[*index] != BEHIND[*index];
+        if let Some(last) = (0..behind.len()).rev().find(wrong) {
+            let first = (0..behind.len()).find(wrong).unwrap_or(last);
+            let more = if last + 1 == behind.len() { "at least " } else { "" };
+            let found = format!(
+                "{more}{} bytes behind its last cell (from byte {first} behind it on) were \
+                 overwritten: {}",
+                last + 1 - first,
+                hex(&behind[first..=last])
+            );
+            return Some(self.damage(Part::Behind, found));
+        }
+        None
+    }
+
+    /// Checks all that can be checked without knowing whether every byte of the cells is a cell;
+    /// returns how many bits differ from the cells (always 0 where the bits are the truth). A
+    /// difference that a permutation of the cells explains is no error: NumPy moves cells as bytes.
+    ///
+    /// # Errors
+    /// Something is overwritten.
+    ///
+    /// # Safety
+    /// `segment-cells` for reading all cells. The header itself may be damaged.
+    pub unsafe fn check_integrity(self) -> Result<usize, Damage> {
+        // SAFETY: the same contract.
+        unsafe { self.check(None) }
+    }
+
+    /// As [`Self::check_integrity`], for a caller who knows that all bytes are cells of `element`,
+    /// as an array of that type does.
+    ///
+    /// # Errors
+    /// As for [`Self::check_integrity`].
+    ///
+    /// # Safety
+    /// As for [`Self::check_integrity`].
+    pub unsafe fn check_cells(self, element: &'static ElementType) -> Result<usize, Damage> {
+        // SAFETY: the same contract.
+        unsafe { self.check(Some(element)) }
+    }
+
+    /// # Safety
+    /// As for [`Self::check_integrity`].
+    unsafe fn check(self, all_cells_of: Option<&'static ElementType>) -> Result<usize, Damage> {
+        if !self.is_whole()
+            && let Some(damage) = self.frame_damage()
+        {
+            return Err(damage);
+        }
+        let (known, flags) = self.header().type_word();
+        let Some(element) = known.filter(|_| flags & BINDING == 0) else { return Ok(0) };
+        if let Some(damage) = self.bitmap_damage(element) {
+            return Err(damage);
+        }
+        if !element.has_zero_promise() {
+            return Ok(0);
+        }
+        let all_cells = all_cells_of.is_some_and(|all| std::ptr::eq(all, element))
+            || flags & (BOUND | HINTED) == BOUND;
+        // SAFETY: the same contract.
+        let found = unsafe { self.compare(element) };
+        let Comparison { missing, surplus, .. } = found;
+        // Other fields of a structured array look like live cells (`segment-hinted`).
+        if missing == surplus || !all_cells && surplus != 0 {
+            return Ok(if all_cells { missing + surplus } else { missing });
+        }
+        Err(self.cells_damage(element, found))
+    }
+
+    /// Compares bits and cells of a type with a zero promise.
+    ///
+    /// # Safety
+    /// As for [`Self::check_integrity`].
+    unsafe fn compare(self, element: &'static ElementType) -> Comparison {
+        let bitmap = self.bitmap_for(element);
+        let mut found = Comparison::default();
+        for start in (0..bitmap.len()).step_by(CELLS_PER_MASK) {
+            let count = CELLS_PER_MASK.min(bitmap.len() - start);
+            // SAFETY: the same contract; the range lies in the whole cells.
+            let cells = unsafe { self.run(element, start..start + count) };
+            let (live, bits) = (element.vacancy().live_mask(cells), bitmap.get(start, count));
+            let note = |wrong: u64, sum: &mut usize, first: &mut usize| {
+                if wrong != 0 && *sum == 0 {
+                    *first = start + wrong.trailing_zeros() as usize;
+                }
+                *sum += wrong.count_ones() as usize;
+            };
+            note(bits & !live, &mut found.missing, &mut found.first_missing);
+            note(live & !bits, &mut found.surplus, &mut found.first_surplus);
+        }
+        found
+    }
+
+    #[cold]
+    fn cells_damage(self, element: &'static ElementType, found: Comparison) -> Damage {
+        let Comparison { missing, first_missing, surplus, first_surplus } = found;
+        let cell = |index: usize| {
+            // SAFETY: a whole cell of the segment, which the caller may read.
+            unsafe {
+                let start = self.cells().add(index * element.size());
+                format!("{index} at {start:p}, {}", hex(bytes_at(start, element.size())))
+            }
+        };
+        let mut text = Vec::new();
+        if missing != 0 {
+            text.push(format!(
+                "{missing} of its cells lost their objects to bytes of zero (the first is cell {})",
+                cell(first_missing)
+            ));
+        }
+        if surplus != 0 {
+            text.push(format!(
+                "{surplus} of its cells hold bytes where no object was built (the first is cell {})",
+                cell(first_surplus)
+            ));
+        }
+        self.damage(Part::Cells, text.join("; "))
+    }
+
+    /// Bits of cells that do not exist are zero.
+    fn bitmap_damage(self, element: &'static ElementType) -> Option<Damage> {
+        let bits = super::divide(self.byte_len(), element.size());
+        let words = words_for(bits);
+        // A side bitmap has room to grow into, where bits may be left over.
+        if !bits.is_multiple_of(64) && words * 64 <= self.header().bitmap_capacity() {
+            let beyond = self.bitmap_of(words * 64).get(bits, words * 64 - bits);
+            if beyond != 0 {
+                let found = format!(
+                    "its init bitmap was overwritten: it has bits ({beyond:#x}) of cells that do not \
+                     exist"
+                );
+                return Some(self.damage(Part::Bitmap, found));
+            }
+        }
+        None
+    }
+
+    /// Checks a segment that goes or moves; condemns it where it is damaged.
+    ///
+    /// # Errors
+    /// It is damaged; nobody uses it from now on.
+    ///
+    /// # Safety
+    /// The caller is alone with the segment.
+    #[inline]
+    pub(super) unsafe fn check_at_end(self) -> Result<(), Failure> {
+        if self.is_whole() && !self.header().is(CHECKED) {
+            return Ok(());
+        }
+        // SAFETY: the same contract.
+        unsafe { self.check_at_length(None) }
+    }
+
+    /// Checks a segment, all of whose bytes are cells of `element`, before all of them are cleared:
+    /// what is garbage now would be taken for objects.
+    ///
+    /// # Errors
+    /// It is damaged; nobody uses it from now on.
+    ///
+    /// # Safety
+    /// The caller is alone with the segment.
+    #[inline]
+    pub unsafe fn check_before_clearing(
+        self,
+        element: &'static ElementType,
+    ) -> Result<(), Failure> {
+        if self.is_whole() && !self.header().is(CHECKED) {
+            return Ok(());
+        }
+        // SAFETY: the same contract.
+        unsafe { self.check_at_length(Some(element)) }
+    }
+
+    #[cold]
+    unsafe fn check_at_length(self, element: Option<&'static ElementType>) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        match unsafe { self.check(element) } {
+            Ok(_) => Ok(()),
+            Err(damage) => {
+                self.condemn(&damage);
+                Err(damage.into())
+            }
+        }
+    }
+
+    /// Whether the segment was made while checks were on.
+    #[inline]
+    pub fn is_checked(self) -> bool {
+        self.header().is(CHECKED)
+    }
+
+    fn condemn(self, damage: &Damage) {
+        self.header().condemn();
+        if let Some(hook) = DAMAGE_HOOK.get() {
+            hook(damage);
+        }
+    }
+
+    fn damage(self, part: Part, found: String) -> Damage {
+        let header = self.header();
+        let start = self.0.as_ptr().addr();
+        let block = owner_map::block_of(self.0.as_ptr().cast());
+        let size = block.map_or(size_of::<Header>(), |block| block.size);
+        let believed = header.is_genuine() && header.is_signed();
+        let cells = believed.then(|| {
+            let first = start + header.cells_offset;
+            first..first + header.bytes
+        });
+        let site = cells.as_ref().zip(SITE_HOOK.get()).and_then(|(cells, hook)| hook(cells.start));
+        let element = if believed { header.type_word().0 } else { None };
+        Damage {
+            part,
+            block: start..start + size,
+            cells,
+            element: element.map(ElementType::name),
+            count: element.map_or(0, |element| super::divide(header.bytes, element.size())),
+            found,
+            site,
+        }
+    }
+
+    /// Writes the canaries around the cells, where there is room for them.
+    #[inline]
+    pub(super) fn set_canaries(self) {
+        if let Some(canary) = self.front_canary() {
+            // SAFETY: inside the block, in front of the cells, behind the bitmap.
+            unsafe { canary.write(CANARY) };
+        }
+        let (start, length) = self.behind_range();
+        // SAFETY: inside the block, behind the cells; `BEHIND` is at least as long.
+        unsafe { start.copy_from_nonoverlapping(NonNull::from(&BEHIND).cast(), length) };
+    }
+
+    /// The canary in front of the cells: the last word before them that is not the header's.
+    #[inline]
+    fn front_canary(self) -> Option<NonNull<u64>> {
+        let header = self.header();
+        let exists = header.cells_offset > size_of::<Header>()
+            && (header.cells_offset <= NEAR || header.is(CHECKED));
+        // SAFETY: between header and cells.
+        exists.then(|| unsafe { self.0.cast::<u8>().add(header.cells_offset - 8).cast() })
+    }
+
+    #[inline]
+    fn behind_range(self) -> (NonNull<u8>, usize) {
+        let header = self.header();
+        let end = header.cells_offset + header.bytes.max(1);
+        let longest = match header.bytes {
+            _ if header.is(CHECKED) => RED_ZONE,
+            ..=LARGEST_WITH_CANARY => *SMALL_ZONE.end(),
+            _ => 0,
+        };
+        let length = longest.min(header.block_size.saturating_sub(end));
+        // SAFETY: the block has `block_size` bytes; where the length is 0 the address is not used.
+        (unsafe { NonNull::new_unchecked(self.0.cast::<u8>().as_ptr().wrapping_add(end)) }, length)
+    }
+
+    /// The bytes behind the cells that are the canary's.
+    #[inline]
+    fn behind<'a>(self) -> &'a [u8] {
+        let (start, length) = self.behind_range();
+        // SAFETY: inside the block; nobody writes to a canary.
+        unsafe { bytes_at(start, length) }
+    }
+
+    fn has_lease(self) -> bool {
+        // SAFETY: `segment-live`: a hosted block has a lease in front of it, whatever is in there.
+        unsafe { super::Source::is_leased(self.0.cast()) }
+    }
+}
+
+/// The segment right in front of a block, from which an overrun may have come.
+fn in_front_of(block: BlockInfo) -> Option<String> {
+    let last = block.start.as_ptr().wrapping_sub(1);
+    let before = owner_map::block_of(last)?;
+    let segment = Segment(before.start.cast());
+    // SAFETY: a live block of ours begins with a header; nothing is followed before it is checked.
+    let header = unsafe { segment.0.as_ref() };
+    if !header.is_genuine() || !header.is_signed() {
+        return None;
+    }
+    let damage = segment.frame_damage();
+    let whole = damage.is_none();
+    let mut text = damage.unwrap_or_else(|| segment.damage(Part::Behind, String::new())).segment();
+    text.push_str(if whole {
+        ", whose end is intact"
+    } else {
+        ", whose end is overwritten as well"
+    });
+    Some(text)
+}
+
+/// # Safety
+/// The bytes are there for `'a`, and nobody writes to them.
+#[inline]
+unsafe fn bytes_at<'a>(start: NonNull<u8>, length: usize) -> &'a [u8] {
+    // SAFETY: the caller's promise.
+    unsafe { slice::from_raw_parts(start.as_ptr(), length) }
+}
+
+#[cfg(test)]
+mod tests;

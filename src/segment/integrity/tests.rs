@@ -1,0 +1,312 @@
+//! Memory is overwritten on purpose, and what was hit is named.
+#![cfg(all(feature = "testing", not(loom)))]
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "every block works on segments that the test owns alone"
+)]
+
+use super::*;
+use crate::{
+    segment::Source,
+    testing::{Allocator, Kind, Tracer},
+};
+
+/// Segments of ten cells, five of them with an object: of each kind of element, in our memory and in
+/// another allocator's, checked and not, with the bitmap in front of the cells and on its own.
+fn each_segment(mut test: impl FnMut(Tracer, Segment)) {
+    let allocator = Allocator::borrow();
+    for kind in Kind::ALL {
+        for source in [Source::MEMORY, allocator.source()] {
+            for checked in [false, true] {
+                for hinted in [false, true] {
+                    let tracer = Tracer::new(kind);
+                    let hint = hinted.then_some(tracer.element);
+                    let (bytes, align) = (10 * tracer.element.size(), tracer.element.align());
+                    let segment =
+                        Segment::allocate_as(source, bytes, align, hint, true, checked).unwrap();
+                    segment.bind(tracer.element).unwrap();
+                    unsafe { segment.materialise(3..8).unwrap() };
+                    test(tracer, segment);
+                    let live = tracer.element.counters().read().live;
+                    assert_eq!((live, tracer.counts().live), (0, 0), "{kind:?}");
+                }
+            }
+        }
+    }
+    allocator.give_back();
+}
+
+/// The bytes from `offset` on, counted from the first cell.
+fn bytes_of<'a>(segment: Segment, offset: isize, length: usize) -> &'a mut [u8] {
+    unsafe { slice::from_raw_parts_mut(segment.cells().as_ptr().offset(offset), length) }
+}
+
+/// Frees a damaged segment, which must destroy nothing and say what is wrong; then mends it and frees
+/// it for good.
+fn expect_damage(
+    tracer: Tracer,
+    segment: Segment,
+    (offset, bytes): (isize, &[u8]),
+    part: Part,
+    said: &str,
+) {
+    let (start, ended) = (segment.cells().as_ptr().cast_const(), tracer.counts().ended);
+    let before = bytes_of(segment, offset, bytes.len()).to_vec();
+    bytes_of(segment, offset, bytes.len()).copy_from_slice(bytes);
+    let failure = match unsafe { Segment::find(start) } {
+        Some(found) => {
+            let damage = unsafe { found.check_integrity() }.unwrap_err();
+            assert_eq!(damage.part, part, "{damage}");
+            unsafe { found.free() }.unwrap_err()
+        }
+        None => match unsafe { Segment::lost(start) } {
+            Lost::Damaged(damage) => {
+                assert_eq!(damage.part, part, "{damage}");
+                Failure::from(*damage)
+            }
+            other => panic!("{other:?}"),
+        },
+    };
+    assert_eq!(failure.kind, abi::ERROR_INTEGRITY);
+    assert!(failure.message.contains(said), "{}", failure.message);
+    assert_eq!(tracer.counts().ended, ended, "nothing is destroyed");
+    assert_eq!(unsafe { Segment::find(start) }, None, "a damaged segment is found no more");
+    assert_eq!(unsafe { Segment::lost(start) }, Lost::Condemned, "and told of once");
+    assert!(owner_map::block_of(start).is_some(), "its memory is not used again");
+
+    bytes_of(segment, offset, bytes.len()).copy_from_slice(&before);
+    segment.header().seal();
+    unsafe { segment.free().unwrap() };
+}
+
+#[test]
+fn bytes_behind_the_last_cell_are_named() {
+    each_segment(|tracer, segment| {
+        let size = segment.byte_len();
+        let said = format!("(10 cells of {}, {size} bytes) is damaged: ", tracer.element.name());
+        expect_damage(tracer, segment, (size as isize, &[0x41]), Part::Behind, &said);
+    });
+    each_segment(|tracer, segment| {
+        let end = segment.byte_len() as isize;
+        if segment.behind().len() >= 12 {
+            let found = (end + 8, &[0x41, 0x42, 0x43, 0x44][..]);
+            let said = "4 bytes behind its last cell (from byte 8 behind it on) were overwritten: \
+                        41 42 43 44";
+            expect_damage(tracer, segment, found, Part::Behind, said);
+        } else {
+            unsafe { segment.free().unwrap() };
+        }
+    });
+}
+
+#[test]
+fn bytes_in_front_of_the_first_cell_are_named() {
+    each_segment(|tracer, segment| {
+        let part = if segment.front_canary().is_some() { Part::Front } else { Part::Lock };
+        expect_damage(tracer, segment, (-3, &[9, 9, 9]), part, "overwritten: ");
+    });
+}
+
+#[test]
+fn a_header_that_is_none_any_more_is_named_with_the_segment_in_front() {
+    each_segment(|tracer, segment| {
+        let header = -(segment.header().cells_offset as isize);
+        let found = (header, &[0x55; 24][..]);
+        expect_damage(tracer, segment, found, Part::Header, "the header begins with 55 55 55");
+    });
+    // Two blocks side by side: what ran over is named.
+    let tracer = Tracer::new(Kind::Inline);
+    let all: Vec<Segment> =
+        (0..64).map(|_| Segment::allocate(160, 64, Some(tracer.element), true).unwrap()).collect();
+    let end = |segment: &Segment| segment.0.as_ptr().addr() + segment.header().block_size;
+    let pair = all.iter().find_map(|first| {
+        Some((first, all.iter().find(|next| next.0.as_ptr().addr() == end(first))?))
+    });
+    let (first, second) = pair.unwrap();
+    let length = end(first) - (first.cells().as_ptr().addr() + first.byte_len()) + 40;
+    let asked = second.cells().as_ptr().cast_const();
+    let overrun = bytes_of(*first, first.byte_len() as isize, length);
+    let before = overrun.to_vec();
+    overrun.fill(0x77);
+    let Lost::Damaged(damage) = (unsafe { Segment::lost(asked) }) else {
+        panic!("a header was overwritten");
+    };
+    let front = format!(
+        "in front of it lies the segment at {:p} (10 cells of {}, 160 bytes), whose end is \
+         overwritten as well",
+        first.cells(),
+        tracer.element.name()
+    );
+    assert!(damage.to_string().contains(&front), "{damage}");
+    overrun.copy_from_slice(&before);
+    second.header().seal();
+    for segment in all {
+        unsafe { segment.free().unwrap() };
+    }
+}
+
+#[test]
+fn fields_of_a_header_that_changed_are_named_while_the_magic_survives() {
+    each_segment(|tracer, segment| {
+        // Bytes of cells, their offset, size of the block, side bitmap, dependency, alignment.
+        for field in [16, 24, 32, 40, 48, 56, 64] {
+            let header = segment.header();
+            let offset = field - header.cells_offset as isize;
+            let before = bytes_of(segment, offset, 2).to_vec();
+            bytes_of(segment, offset, 2)[1] ^= 0x10;
+            let damage = segment.frame_damage().unwrap();
+            assert_eq!(damage.part, Part::Fields, "{damage}");
+            assert_eq!(damage.cells, None, "sizes of such a header are not believed");
+            let cells = segment.0.as_ptr().addr() + if field == 24 { 192 } else { 128 };
+            let asked = std::ptr::with_exposed_provenance(cells);
+            // Any field may keep the address from being found, or not; neither may crash.
+            if let Some(found) = unsafe { Segment::find(asked) } {
+                assert!(unsafe { found.free() }.is_err());
+            } else {
+                assert!(matches!(unsafe { Segment::lost(asked) }, Lost::Damaged(_)));
+            }
+            bytes_of_header(segment, field, 2).copy_from_slice(&before);
+            header.seal();
+        }
+        let offset = 12 - segment.header().cells_offset as isize;
+        expect_damage(
+            tracer,
+            segment,
+            (offset, &[0x66, 0x66]),
+            Part::Fields,
+            "a field of its header",
+        );
+    });
+}
+
+/// As [`bytes_of`], counted from the header, which may lie about the cells.
+fn bytes_of_header<'a>(segment: Segment, offset: isize, length: usize) -> &'a mut [u8] {
+    unsafe { slice::from_raw_parts_mut(segment.0.cast::<u8>().as_ptr().offset(offset), length) }
+}
+
+#[test]
+fn a_lease_that_was_overwritten_is_not_given_back() {
+    each_segment(|tracer, segment| {
+        if segment.header().is(HOSTED) {
+            let lease = -(segment.header().cells_offset as isize) - 32;
+            let said = "in the memory of another allocator, was overwritten";
+            expect_damage(tracer, segment, (lease, &[0x31; 16]), Part::Lease, said);
+        } else {
+            unsafe { segment.free().unwrap() };
+        }
+    });
+}
+
+#[test]
+fn bits_of_cells_that_do_not_exist_are_found_by_a_full_check() {
+    each_segment(|tracer, segment| {
+        let bit_12 = unsafe { Header::bitmap_words(segment.0).cast::<u8>().add(1) };
+        unsafe { bit_12.write(0x10) };
+        let damage = unsafe { segment.check_integrity() }.unwrap_err();
+        assert_eq!(damage.part, Part::Bitmap, "{damage}");
+        let freed = segment.is_checked().then(|| unsafe { segment.free() }.unwrap_err());
+        unsafe { bit_12.write(0) };
+        segment.header().seal();
+        assert_eq!(freed.is_some(), segment.is_checked());
+        assert_eq!(tracer.counts().ended, 0);
+        unsafe { segment.free().unwrap() };
+    });
+}
+
+#[test]
+fn cells_that_contradict_their_bits_are_found_where_the_type_promises() {
+    each_segment(|tracer, segment| {
+        let size = tracer.element.size();
+        let promise = tracer.element.has_zero_promise();
+        // Not for zeros that are an object: there nothing was built.
+        if !promise || tracer.element.zero_is_default() || !segment.is_checked() {
+            unsafe { segment.free().unwrap() };
+            return;
+        }
+        let zeros = vec![0; size];
+        let found = ((3 * size) as isize, &zeros[..]);
+        let said = "1 of its cells lost their objects to bytes of zero (the first is cell 3";
+        expect_damage(tracer, segment, found, Part::Cells, said);
+    });
+    each_segment(|tracer, segment| {
+        let size = tracer.element.size();
+        if !tracer.element.has_zero_promise() || !segment.is_checked() {
+            unsafe { segment.free().unwrap() };
+            return;
+        }
+        let found = ((9 * size) as isize, &vec![0x99; size][..]);
+        let said = "1 of its cells hold bytes where no object was built (the first is cell 9";
+        expect_damage(tracer, segment, found, Part::Cells, said);
+    });
+}
+
+#[test]
+fn a_permutation_of_the_cells_is_no_damage() {
+    for kind in [Kind::Inline, Kind::Boxed, Kind::Tagged] {
+        let tracer = Tracer::new(kind);
+        let bytes = 10 * tracer.element.size();
+        let segment =
+            Segment::allocate_as(Source::MEMORY, bytes, 8, Some(tracer.element), true, true)
+                .unwrap();
+        unsafe {
+            segment.bind(tracer.element).unwrap();
+            segment.materialise(0..3).unwrap();
+            let base = segment.cells().as_ptr();
+            std::ptr::swap_nonoverlapping(base, base.add(bytes / 2), bytes / 2);
+            assert_eq!(segment.check_integrity(), Ok(6));
+            segment.free().unwrap();
+        }
+        assert_eq!(tracer.counts().live, 0);
+    }
+}
+
+#[test]
+fn a_damaged_segment_is_not_resized() {
+    each_segment(|tracer, segment| {
+        let end = segment.byte_len();
+        let behind = &mut bytes_of(segment, end as isize, 1)[0];
+        let before = std::mem::replace(behind, 0xee);
+        for bytes in [end / 2, 100 * end] {
+            let error = unsafe { segment.resize(bytes) }.unwrap_err();
+            assert!(error.to_string().contains("behind its last cell"), "{error}");
+            assert_eq!(tracer.counts().ended, 0, "nothing is destroyed or moved");
+            segment.header().seal();
+        }
+        *behind = before;
+        unsafe { segment.free().unwrap() };
+    });
+}
+
+#[test]
+fn a_segment_stays_checked_when_it_is_resized() {
+    each_segment(|_, segment| {
+        let (checked, size) = (segment.is_checked(), segment.byte_len());
+        let mut segment = segment;
+        for bytes in [30 * size, 3 * size, 10_000 * size, 40 * size + 3, 0, size] {
+            segment = unsafe { segment.resize(bytes).unwrap().segment };
+            assert_eq!(segment.is_checked(), checked);
+            assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
+            assert!(segment.behind().len() >= zone_behind(bytes, checked));
+        }
+        unsafe { segment.free().unwrap() };
+    });
+}
+
+#[test]
+fn one_hook_hears_of_damage_and_another_says_where_a_segment_was_made() {
+    use std::sync::Mutex;
+    static HEARD: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    set_damage_hook(|damage| HEARD.lock().unwrap().push(damage.block.start));
+    set_site_hook(|address| Some(format!("script.py:{}", address % 2)));
+    let segment = Segment::allocate(100, 64, None, true).unwrap();
+    let behind = &mut bytes_of(segment, 100, 1)[0];
+    let before = std::mem::replace(behind, 0xee);
+    let failure = unsafe { segment.free() }.unwrap_err();
+    assert!(failure.message.contains("made at script.py:0"), "{failure:?}");
+    let heard = HEARD.lock().unwrap().clone();
+    let here = segment.0.as_ptr().addr();
+    assert_eq!(heard.iter().filter(|address| **address == here).count(), 1);
+    *behind = before;
+    segment.header().seal();
+    unsafe { segment.free().unwrap() };
+}
