@@ -44,13 +44,13 @@ class Inspection:
     size: int
     #: Whether the array's memory is a segment in which nothing was built, so that it has no bitmap.
     untouched: bool
-    #: What something overwrote in the array's memory, in a sentence; None where it is intact (of
+    #: What something overwrote in the array's memory; None where it is intact (of
     #: foreign and adopted memory nothing is known).
     damage: str | None
 
     @property
     def integrity(self) -> str:
-        """"intact", what is wrong with the memory, or "unknown" where there is no header to tell."""
+        """ "intact", what is wrong with the memory, or "unknown" where there is no header to tell."""
         if self.damage is not None:
             return self.damage
         return "intact" if self.owner == "managed" else "unknown"

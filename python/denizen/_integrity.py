@@ -8,7 +8,7 @@ from types import TracebackType
 from . import _runtime
 
 
-class integrity:  # noqa: N801, a function for its users, and a context manager like numpy.errstate
+class integrity:
     """Switch the thorough checks of array memory on or off, for good or for a block.
 
     >>> denizen.integrity(True)      # from here on, in all threads  # doctest: +SKIP
@@ -16,10 +16,10 @@ class integrity:  # noqa: N801, a function for its users, and a context manager 
     ...     a = np.zeros(3, denizen.Integer)
 
     Arrays made while it is on get canaries on both sides whatever their size, and their cells are
-    compared with the init bitmap when they are freed or resized: a write past their end, in front of
-    them or over their objects is reported as an `IntegrityError` through `sys.unraisablehook`, which
-    names the array's memory. Header and small arrays are checked always. The environment variable
-    `DENIZEN_INTEGRITY=1` has it on from the import on. For the whole process.
+    compared with the init bitmap when they are freed or resized: a write past their end, in front
+    of them or over their objects is reported as an `IntegrityError` through `sys.unraisablehook`,
+    which names the array's memory. Headers and small arrays are checked always. The environment
+    variable `DENIZEN_INTEGRITY=1` has it on from the import on. For the whole process.
     """
 
     def __init__(self, enabled: bool = True, /) -> None:
@@ -39,7 +39,7 @@ class integrity:  # noqa: N801, a function for its users, and a context manager 
 
 @dataclass(frozen=True)
 class Finding:
-    """Memory of an array that something wrote to that had no business there. `str` tells the story."""
+    """Memory of an array that something wrote to that had no business there."""
 
     #: Address of the first cell; of the whole block where its header cannot be believed.
     address: int
@@ -63,8 +63,8 @@ def check_memory() -> list[Finding]:
     """Check the memory of all living arrays now: headers, canaries, and cells against their bitmap.
 
     Returns what is damaged, an empty list where nothing is. Takes time in proportion to the memory
-    of all arrays. What was reported before, when an array was freed, is left out. Cells that another
-    thread is at work on are not looked at.
+    of all arrays. What was reported before, when an array was freed, is left out. Cells that
+    another thread is at work on are not looked at.
     """
     return [
         Finding(

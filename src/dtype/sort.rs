@@ -429,16 +429,13 @@ fn follow(element: &ElementType, segment: Segment, run: Run) {
     if segment.untouched() || !segment.is_for(element) {
         return;
     }
-    let (Some(bitmap), Some((first, true))) = (segment.bitmap(), segment.cell_index(run.data))
-    else {
-        return;
-    };
+    let Some((first, true)) = segment.cell_index(run.data) else { return };
     let mut start = 0;
     while start < run.count.min(segment.cell_count() - first) {
         let part = run.part(start, (run.count - start).min(BITS));
         // SAFETY: cells of the run, which is still this thread's.
         let cells = unsafe { Cells::new(part.data, part.stride, part.count) };
-        bitmap.put(first + start, part.count, element.vacancy().live_mask(cells));
+        segment.follow(element, first + start, part.count, element.vacancy().live_mask(cells));
         start += part.count;
     }
 }

@@ -131,20 +131,18 @@ unsafe fn look(element: &'static ElementType, run: Run) -> Result<bool, Failure>
         };
     };
     // A segment for something else (an untyped one of handler mode, say) knows nothing of our cells.
-    if !segment.is_for(element) {
+    if !segment.is_for(element) && segment.is_trusted() {
         return Ok(false);
     }
     let empty = segment.untouched() && !may_be_lent(element);
     if empty && !segment.is_checked() {
         return Ok(true);
     }
-    if run.data == segment.cells().as_ptr()
+    let all = run.data == segment.cells().as_ptr()
         && run.stride == element.size() as isize
-        && run.count * element.size() >= segment.byte_len()
-    {
-        // SAFETY: all cells of the segment are the run's.
-        unsafe { segment.check_before_clearing(element) }?;
-    }
+        && run.count * element.size() >= segment.byte_len();
+    // SAFETY: the caller's promise.
+    unsafe { segment.check_before_clearing(element, all) }?;
     Ok(empty)
 }
 

@@ -101,7 +101,9 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let element = dtype.element();
     // SAFETY: the array is alive.
     let segment = unsafe { access::segment_of(array.data()) };
-    let segment = segment.filter(|_| consists_of(array, dtype));
+    let damage = damage_of(array, dtype);
+    // Sizes and pointers of a header that something wrote to are not followed.
+    let segment = segment.filter(|segment| segment.is_trusted() && consists_of(array, dtype));
     let (address, cells, bitmap) = match segment {
         Some(segment) => (
             segment.cells().as_ptr(),
@@ -138,7 +140,7 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     info.set_item("bytes", cells * element.size())?;
     info.set_item("address", address as usize)?;
     info.set_item("heap_bytes", heap)?;
-    info.set_item("damage", damage_of(array, dtype))?;
+    info.set_item("damage", damage)?;
     Ok(info)
 }
 

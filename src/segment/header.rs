@@ -6,7 +6,7 @@ use std::{
     ffi::c_void,
     ptr::NonNull,
     sync::atomic::{
-        AtomicPtr, AtomicU32, AtomicU64,
+        AtomicPtr, AtomicU16, AtomicU32, AtomicU64,
         Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
 };
@@ -65,11 +65,14 @@ pub struct Header {
     side_bitmap: AtomicPtr<u64>,
     /// What is released with the segment.
     pub(super) dependency: Dependency,
-    /// Alignment of block and cells.
-    pub(super) align: u16,
+    /// Alignment of block and cells, as a power of two.
+    align_log2: u8,
     /// [`ZEROED`], [`HOSTED`], [`CHECKED`].
     pub(super) flags: u8,
-    /// Of all above but the flags of the type word; see [`Self::digest`].
+    /// Bits that were set, less those that were cleared, only because cells had moved without us,
+    /// modulo 2^16. So there always are as many live cells as bits less these.
+    drift: AtomicU16,
+    /// Of all above but the flags of the type word and the drift; see [`Self::digest`].
     checksum: AtomicU32,
     /// Who works on which cells.
     pub(super) lock: SegmentLock,
@@ -98,8 +101,9 @@ impl Header {
             block_size,
             side_bitmap: AtomicPtr::new(std::ptr::null_mut()),
             dependency: Dependency { context: std::ptr::null_mut(), release: None },
-            align: align as u16,
+            align_log2: align.trailing_zeros() as u8,
             flags,
+            drift: AtomicU16::new(0),
             checksum: AtomicU32::new(0),
             lock: SegmentLock::new(),
         }
@@ -159,7 +163,7 @@ impl Header {
             self.side_bitmap.load(Relaxed).addr(),
             context.addr(),
             release.map_or(0, |release| release as usize),
-            usize::from(self.align) << 8 | usize::from(self.flags),
+            usize::from(self.align_log2) << 8 | usize::from(self.flags),
         ];
         let mut factor = 0x9e37_79b9_7f4a_7c15_u64;
         let mut sum = 0_u64;
@@ -180,6 +184,29 @@ impl Header {
         self.magic.load(Acquire) == self.here(CONDEMNED)
     }
 
+    /// Alignment of block and cells, in bytes.
+    pub(super) fn align(&self) -> usize {
+        1_usize.wrapping_shl(u32::from(self.align_log2))
+    }
+
+    /// Notes that the bits `set` were set and the bits `cleared` were cleared because cells had moved.
+    #[cold]
+    pub(super) fn note_drift(&self, set: u64, cleared: u64) {
+        self.add_drift(set.count_ones() as usize, cleared.count_ones() as usize);
+    }
+
+    /// As [`Self::note_drift`], with how many bits they are.
+    #[cold]
+    pub(super) fn add_drift(&self, set: usize, cleared: usize) {
+        self.drift.fetch_add(set.wrapping_sub(cleared) as u16, Relaxed);
+    }
+
+    /// Whether bits beyond those of live cells, and live cells beyond bits, can come from moves
+    /// alone.
+    pub(super) fn explains(&self, missing: usize, surplus: usize) -> bool {
+        missing.wrapping_sub(surplus) as u16 == self.drift.load(Relaxed)
+    }
+
     /// Whether the segment is gone, or somebody is making it.
     pub(super) fn is_unborn(&self) -> bool {
         self.magic.load(Acquire) == POISON
@@ -194,6 +221,7 @@ impl Header {
     /// Declares that nothing is built here any more.
     pub(super) fn forget_built(&self) {
         let (element, flags) = self.type_word();
+        self.drift.store(0, Relaxed);
         // Whoever writes cells holds them alone, so nobody builds meanwhile; a lost exchange means
         // that somebody settles the type, and then there is nothing to forget.
         self.exchange_type((element, flags), (element, flags & !BUILT));

@@ -192,7 +192,7 @@ pub enum Lost {
     Damaged(Box<Damage>),
 }
 
-/// How the bits differ from the cells.
+/// How the bits differ from the cells. Moves of cells as bytes change which, not how many.
 #[derive(Clone, Copy, Default)]
 struct Comparison {
     /// Bits without a live cell, and the first such cell.
@@ -366,11 +366,17 @@ impl Segment {
         let wrong = |index: &usize| behind[*index] != BEHIND[*index];
         if let Some(last) = (0..behind.len()).rev().find(wrong) {
             let first = (0..behind.len()).find(wrong).unwrap_or(last);
-            let more = if last + 1 == behind.len() { "at least " } else { "" };
+            let (wrong, more) = (last + 1 - first, last + 1 == behind.len());
             let found = format!(
-                "{more}{} bytes behind its last cell (from byte {first} behind it on) were \
-                 overwritten: {}",
-                last + 1 - first,
+                "{}{wrong} {} behind its last cell{} overwritten: {}",
+                if more { "at least " } else { "" },
+                if wrong == 1 { "byte" } else { "bytes" },
+                match (first, wrong) {
+                    (0, 1) => " was".to_owned(),
+                    (0, _) => " were".to_owned(),
+                    (_, 1) => format!(" (byte {first} behind it) was"),
+                    _ => format!(" (from byte {first} behind it on) were"),
+                },
                 hex(&behind[first..=last])
             );
             return Some(self.damage(Part::Behind, found));
@@ -427,7 +433,7 @@ impl Segment {
         let found = unsafe { self.compare(element) };
         let Comparison { missing, surplus, .. } = found;
         // Other fields of a structured array look like live cells (`segment-hinted`).
-        if missing == surplus || !all_cells && surplus != 0 {
+        if self.header().explains(missing, surplus) || !all_cells && surplus != 0 {
             return Ok(if all_cells { missing + surplus } else { missing });
         }
         Err(self.cells_damage(element, found))
@@ -470,7 +476,7 @@ impl Segment {
         let mut text = Vec::new();
         if missing != 0 {
             text.push(format!(
-                "{missing} of its cells lost their objects to bytes of zero (the first is cell {})",
+                "{missing} of its cells lost their objects to zeros (the first is cell {})",
                 cell(first_missing)
             ));
         }
@@ -479,6 +485,9 @@ impl Segment {
                 "{surplus} of its cells hold bytes where no object was built (the first is cell {})",
                 cell(first_surplus)
             ));
+        }
+        if text.is_empty() {
+            text.push("the count of cells that had moved, in its header, was changed".to_owned());
         }
         self.damage(Part::Cells, text.join("; "))
     }
@@ -517,8 +526,8 @@ impl Segment {
         unsafe { self.check_at_length(None) }
     }
 
-    /// Checks a segment, all of whose bytes are cells of `element`, before all of them are cleared:
-    /// what is garbage now would be taken for objects.
+    /// Checks a segment for `element` before cells of it are cleared: what is garbage now would be
+    /// taken for objects. `all` says that all its bytes are cells of `element`, and all are cleared.
     ///
     /// # Errors
     /// It is damaged; nobody uses it from now on.
@@ -529,14 +538,17 @@ impl Segment {
     pub unsafe fn check_before_clearing(
         self,
         element: &'static ElementType,
+        all: bool,
     ) -> Result<(), Failure> {
-        if self.is_whole() && !self.header().is(CHECKED) {
+        if self.is_whole() && !(all && self.header().is(CHECKED)) {
             return Ok(());
         }
         // SAFETY: the same contract.
         unsafe { self.check_at_length(Some(element)) }
     }
 
+    /// # Safety
+    /// As for [`Self::check_at_end`].
     #[cold]
     unsafe fn check_at_length(self, element: Option<&'static ElementType>) -> Result<(), Failure> {
         // SAFETY: the caller's promise.
@@ -547,6 +559,11 @@ impl Segment {
                 Err(damage.into())
             }
         }
+    }
+
+    /// Whether the fields of the header are those that were written there.
+    pub fn is_trusted(self) -> bool {
+        self.header().is_genuine() && self.header().is_signed()
     }
 
     /// Whether the segment was made while checks were on.

@@ -212,6 +212,7 @@ impl<'e> Ledger<'e> {
     #[cold]
     fn mend(&mut self, record: Record, (start, count): (usize, usize), wrong: u64, live: u64) {
         self.reconciled += u64::from(wrong.count_ones());
+        record.segment.header().note_drift(wrong & live, wrong & !live);
         record.put(record.bitmap(), start, count, wrong, live);
     }
 

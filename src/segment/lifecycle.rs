@@ -206,6 +206,9 @@ impl Segment {
             let set = bitmap.count(range.start, range.len()) as u64;
             let agreeing = agreeing as u64;
             tally.reconciled = (tally.destroyed - agreeing) + (set - agreeing);
+            if vacate && tally.reconciled != 0 {
+                self.header().add_drift(tally.destroyed as usize, set as usize);
+            }
         }
         if vacate {
             bitmap.fill(range.start, range.len(), false);

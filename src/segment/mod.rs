@@ -161,7 +161,7 @@ impl Segment {
     /// Alignment of the first cell, in bytes.
     #[inline]
     pub fn align(self) -> usize {
-        self.header().align as usize
+        self.header().align()
     }
 
     /// Whether all bytes were known to be zero when the segment was allocated.
@@ -309,6 +309,18 @@ impl Segment {
     #[inline]
     pub fn bitmap(&self) -> Option<InitBitmap<'_>> {
         self.element().map(|element| self.bitmap_for(element))
+    }
+
+    /// Gives the bits of at most 64 cells the values in `live`, which is what the cells are: they had
+    /// moved without their bits. Returns how many bits were wrong.
+    pub fn follow(&self, element: &ElementType, start: usize, count: usize, live: u64) -> u32 {
+        let bitmap = self.bitmap_for(element);
+        let wrong = bitmap.get(start, count) ^ live;
+        if wrong != 0 {
+            bitmap.put(start, count, live);
+            self.header().note_drift(wrong & live, wrong & !live);
+        }
+        wrong.count_ones()
     }
 
     /// The init bitmap of a segment that is hinted at or bound to `element`.

@@ -124,15 +124,12 @@ impl Segment {
             // SAFETY: the same contract; all cells are vacant.
             return unsafe { self.build(element, range) };
         }
-        let bitmap = self.bitmap_for(element);
         for start in range.clone().step_by(CELLS_PER_MASK) {
             let count = CELLS_PER_MASK.min(range.end - start);
             // SAFETY: the same contract.
             let live = unsafe { self.live_mask(element, start, count) };
-            let wrong = bitmap.get(start, count) ^ live;
-            if wrong != 0 {
-                bitmap.put(start, count, live);
-                let reconciled = wrong.count_ones().into();
+            let reconciled = self.follow(element, start, count, live).into();
+            if reconciled != 0 {
                 // SAFETY: the same contract.
                 let cells = unsafe { self.run(element, start..start + count) };
                 element.book(Tally { reconciled, ..Tally::default() }, Place::Cells(cells));
@@ -167,7 +164,7 @@ impl Segment {
         let done = completed(&built, range.len());
         if done > 0 {
             self.note_built();
-            self.bitmap_for(element).fill(range.start, done, true);
+            self.fill_bits(element, range.start..range.start + done, true);
             // SAFETY: the same contract.
             let cells = unsafe { self.run(element, range.start..range.start + done) };
             let tally = Tally { constructed: done as u64, ..Tally::default() };
@@ -405,8 +402,8 @@ impl Segment {
         if moved > 0 {
             to.note_built();
         }
-        to.bitmap_for(element).fill(offset, moved, true);
-        self.bitmap_for(element).fill(range.start, moved, false);
+        to.fill_bits(element, offset..offset + moved, true);
+        self.fill_bits(element, range.start..range.start + moved, false);
         if element.has_zero_promise() {
             // SAFETY: the sources have moved out; what did not arrive must not look live.
             unsafe {
@@ -423,6 +420,21 @@ impl Segment {
         };
         element.book(Tally { relocated: moved as u64, ..Tally::default() }, place);
         result
+    }
+
+    /// Sets or clears the bits of cells that all became live or vacant just now.
+    fn fill_bits(self, element: &ElementType, range: Range<usize>, live: bool) {
+        let bitmap = self.bitmap_for(element);
+        if element.has_zero_promise() {
+            let before = bitmap.count(range.start, range.len());
+            // Bits that were so already had not followed their cells.
+            if live && before != 0 {
+                self.header().add_drift(0, before);
+            } else if !live && before != range.len() {
+                self.header().add_drift(range.len() - before, 0);
+            }
+        }
+        bitmap.fill(range.start, range.len(), live);
     }
 
     /// Runs `operation` on cells `range`, at most [`RUN`] at a time, and books what it did.

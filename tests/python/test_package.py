@@ -76,7 +76,8 @@ def test_inspect_sees_live_objects_in_the_bitmap():
     text = repr(found)
     assert "denizen.Rational: managed memory at 0x" in text
     assert f"{found.live} live" in text
-    assert text.count("\n") == 5
+    assert "\n  memory intact\n" in text
+    assert text.count("\n") == 6
 
 
 def test_inspect_refuses_other_arrays():

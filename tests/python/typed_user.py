@@ -66,6 +66,20 @@ def memory() -> None:
         assert isinstance(block, denizen.handler) and inside == "denizen"
 
 
+def overwritten() -> list[str]:
+    with denizen.integrity() as block, denizen.integrity(True):
+        a = np.array(["1/3"], dtype=denizen.Rational)
+    state: str = denizen.inspect(a).integrity
+    damage: str | None = denizen.inspect(a).damage
+    findings: list[denizen.Finding] = denizen.check_memory()
+    assert isinstance(block, denizen.integrity) and (state, damage) == ("intact", None)
+    places: list[tuple[int, str | None, int | None, str]] = [
+        (one.address, one.type, one.cells, one.part) for one in findings
+    ]
+    assert places == []
+    return [one.message + str(one.site) for one in findings]
+
+
 def leaks() -> dict[str, int]:
     kept: list[NDArray[Any]] = []
     try:
@@ -74,7 +88,7 @@ def leaks() -> dict[str, int]:
     except denizen.LeakError as error:
         assert error.report is not None and error.report["leaks"][0]["count"] == 1
         return error.leaks
-    except (denizen.VacantError, denizen.BorrowError):
+    except (denizen.VacantError, denizen.BorrowError, denizen.IntegrityError):
         raise
     return {}
 
@@ -161,6 +175,7 @@ def main() -> None:
     dtypes()
     assert plain_values(arrays()) == [[2] * 3] * 2
     memory()
+    assert overwritten() == []
     assert leaks() == {"denizen.Rational": 1}
     assert "2 denizen.Rational objects outlived" in audited()[0]
     assert all(folder.is_dir() for folder in directories())

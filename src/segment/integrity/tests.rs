@@ -8,18 +8,18 @@
 use super::*;
 use crate::{
     segment::Source,
-    testing::{Allocator, Kind, Tracer},
+    testing::{Allocator, Kind, TracerType},
 };
 
 /// Segments of ten cells, five of them with an object: of each kind of element, in our memory and in
 /// another allocator's, checked and not, with the bitmap in front of the cells and on its own.
-fn each_segment(mut test: impl FnMut(Tracer, Segment)) {
+fn each_segment(mut test: impl FnMut(TracerType, Segment)) {
     let allocator = Allocator::borrow();
     for kind in Kind::ALL {
         for source in [Source::MEMORY, allocator.source()] {
             for checked in [false, true] {
                 for hinted in [false, true] {
-                    let tracer = Tracer::new(kind);
+                    let tracer = TracerType::new(kind);
                     let hint = hinted.then_some(tracer.element);
                     let (bytes, align) = (10 * tracer.element.size(), tracer.element.align());
                     let segment =
@@ -44,7 +44,7 @@ fn bytes_of<'a>(segment: Segment, offset: isize, length: usize) -> &'a mut [u8] 
 /// Frees a damaged segment, which must destroy nothing and say what is wrong; then mends it and frees
 /// it for good.
 fn expect_damage(
-    tracer: Tracer,
+    tracer: TracerType,
     segment: Segment,
     (offset, bytes): (isize, &[u8]),
     part: Part,
@@ -115,7 +115,7 @@ fn a_header_that_is_none_any_more_is_named_with_the_segment_in_front() {
         expect_damage(tracer, segment, found, Part::Header, "the header begins with 55 55 55");
     });
     // Two blocks side by side: what ran over is named.
-    let tracer = Tracer::new(Kind::Inline);
+    let tracer = TracerType::new(Kind::Inline);
     let all: Vec<Segment> =
         (0..64).map(|_| Segment::allocate(160, 64, Some(tracer.element), true).unwrap()).collect();
     let end = |segment: &Segment| segment.0.as_ptr().addr() + segment.header().block_size;
@@ -225,7 +225,7 @@ fn cells_that_contradict_their_bits_are_found_where_the_type_promises() {
         }
         let zeros = vec![0; size];
         let found = ((3 * size) as isize, &zeros[..]);
-        let said = "1 of its cells lost their objects to bytes of zero (the first is cell 3";
+        let said = "1 of its cells lost their objects to zeros (the first is cell 3";
         expect_damage(tracer, segment, found, Part::Cells, said);
     });
     each_segment(|tracer, segment| {
@@ -243,7 +243,7 @@ fn cells_that_contradict_their_bits_are_found_where_the_type_promises() {
 #[test]
 fn a_permutation_of_the_cells_is_no_damage() {
     for kind in [Kind::Inline, Kind::Boxed, Kind::Tagged] {
-        let tracer = Tracer::new(kind);
+        let tracer = TracerType::new(kind);
         let bytes = 10 * tracer.element.size();
         let segment =
             Segment::allocate_as(Source::MEMORY, bytes, 8, Some(tracer.element), true, true)
@@ -257,6 +257,47 @@ fn a_permutation_of_the_cells_is_no_damage() {
             segment.free().unwrap();
         }
         assert_eq!(tracer.counts().live, 0);
+    }
+}
+
+#[test]
+fn bits_that_were_mended_in_part_still_count_the_objects() {
+    for kind in [Kind::Inline, Kind::Boxed, Kind::Tagged, Kind::SelfPointing] {
+        let tracer = TracerType::new(kind);
+        let size = tracer.element.size();
+        let segment =
+            Segment::allocate_as(Source::MEMORY, 20 * size, 8, Some(tracer.element), true, true)
+                .unwrap();
+        unsafe {
+            segment.bind(tracer.element).unwrap();
+            segment.materialise(0..7).unwrap();
+            let base = segment.cells().as_ptr();
+            if kind == Kind::SelfPointing {
+                // Its objects may not be moved as bytes: the bits lag behind in another way.
+                segment.bitmap_for(tracer.element).fill(0, 7, false);
+                segment.bitmap_for(tracer.element).fill(12, 7, true);
+            } else {
+                std::ptr::swap_nonoverlapping(base, base.add(10 * size), 10 * size);
+            }
+            assert_eq!(segment.check_integrity(), Ok(14));
+            // A loop over some of the cells, and operations on others, mend their bits.
+            let cells = segment.run_mut(tracer.element, 1..4);
+            let run = crate::segment::Ledger::open(tracer.element, Some(segment), &cells);
+            run.close(cells.as_cells());
+            assert!(segment.check_integrity().unwrap() < 14);
+            segment.destroy(11..13).unwrap();
+            assert!(segment.check_integrity().is_ok());
+            segment.materialise(4..6).unwrap();
+            assert!(segment.check_integrity().is_ok());
+            segment.relocate(13..16, segment, 6).unwrap();
+            assert!(segment.check_integrity().is_ok());
+            let segment = segment.resize(9 * size).unwrap().segment;
+            assert!(segment.check_integrity().is_ok());
+            segment.clear_all().unwrap();
+            assert_eq!(segment.check_integrity(), Ok(0));
+            segment.free().unwrap();
+        }
+        assert_eq!(tracer.counts().live, 0, "{kind:?}");
     }
 }
 
