@@ -50,7 +50,7 @@ class Inspection:
 
     @property
     def integrity(self) -> str:
-        """ "intact", what is wrong with the memory, or "unknown" where there is no header to tell."""
+        """What is wrong with the memory, or "intact"; "unknown" where there is no header."""
         if self.damage is not None:
             return self.damage
         return "intact" if self.owner == "managed" else "unknown"
