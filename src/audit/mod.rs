@@ -26,6 +26,7 @@ use crate::{
     },
     handler::note,
     memory::{fork::Handlers, lock::Lock},
+    segment,
 };
 use std::ptr::NonNull;
 
@@ -38,6 +39,9 @@ struct Recorder {
     next: u64,
     /// Number of the recording: from the first audit that begins to the last that ends.
     recording: u64,
+    /// Whether segments were checked as thoroughly as can be before the recording, as they are
+    /// while it goes on.
+    checked_before: bool,
 }
 
 static RECORDER: Lock<Option<Recorder>> = Lock::new(None);
@@ -86,6 +90,7 @@ pub fn begin(
 ) -> u64 {
     crate::memory::fork::arm();
     FORK.arm();
+    segment::set_site_hook(site_of);
     let mut guard = RECORDER.lock();
     let recorder = guard.get_or_insert_with(|| Recorder {
         sessions: Vec::new(),
@@ -93,11 +98,13 @@ pub fn begin(
         interpreter: None,
         next: 0,
         recording: 0,
+        checked_before: false,
     });
     recorder.next += 1;
     let number = recorder.next;
     if recorder.sessions.is_empty() {
         recorder.recording = number;
+        recorder.checked_before = segment::set_checked(true);
     }
     recorder.interpreter = interpreter;
     recorder.sessions.push((number, trace, Session::begin(elements)));
@@ -130,6 +137,7 @@ pub fn end(number: u64) {
             return None;
         }
         observer::set_observer(None);
+        segment::set_checked(recorder.checked_before);
         Some((recorder.interpreter?, std::mem::take(&mut recorder.sites)))
     });
     // Without the lock: the last reference to a code object may run Python code.

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     abi,
-    erased::{CELLS_PER_MASK, ElementType, Failure},
+    erased::{CELLS_PER_MASK, ElementType, Failure, observer},
     lock::{Request, try_acquire_all},
     memory::BlockInfo,
     owner_map,
@@ -61,7 +61,6 @@ const NEAR: usize = 4096;
 
 static CHECKING: AtomicBool = AtomicBool::new(false);
 static SITE_HOOK: OnceLock<fn(usize) -> Option<String>> = OnceLock::new();
-static DAMAGE_HOOK: OnceLock<fn(&Damage)> = OnceLock::new();
 
 /// How many bytes a segment has behind its cells that are no cells.
 #[inline]
@@ -89,11 +88,6 @@ pub fn is_checking() -> bool {
 /// first hook stays.
 pub fn set_site_hook(hook: fn(usize) -> Option<String>) {
     let _ = SITE_HOOK.set(hook);
-}
-
-/// Has `hook` told of each segment that is condemned, once. The first hook stays.
-pub fn set_damage_hook(hook: fn(&Damage)) {
-    let _ = DAMAGE_HOOK.set(hook);
 }
 
 /// The part of a segment that was overwritten.
@@ -510,6 +504,22 @@ impl Segment {
         None
     }
 
+    /// Checks what is around the cells of a segment that is to move, while somebody may be at work
+    /// on the cells; condemns it where it is damaged.
+    ///
+    /// # Errors
+    /// It is damaged; nobody uses it from now on.
+    #[inline]
+    pub(super) fn check_frame(self) -> Result<(), Failure> {
+        if self.is_whole() {
+            return Ok(());
+        }
+        self.frame_damage().map_or(Ok(()), |damage| {
+            self.condemn(&damage);
+            Err(damage.into())
+        })
+    }
+
     /// Checks a segment that goes or moves; condemns it where it is damaged.
     ///
     /// # Errors
@@ -574,8 +584,9 @@ impl Segment {
 
     fn condemn(self, damage: &Damage) {
         self.header().condemn();
-        if let Some(hook) = DAMAGE_HOOK.get() {
-            hook(damage);
+        let cells = damage.cells.as_ref().unwrap_or(&damage.block).start;
+        if let Some(cells) = NonNull::new(std::ptr::without_provenance_mut(cells)) {
+            observer::damaged(cells, &damage.to_string());
         }
     }
 

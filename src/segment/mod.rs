@@ -45,7 +45,7 @@ mod tests;
 pub use bitmap::InitBitmap;
 pub use header::{Header, ReleaseFn};
 pub use inspect::Snapshot;
-pub use integrity::{Damage, Lost, Part, is_checking, set_checked, set_damage_hook, set_site_hook};
+pub use integrity::{Damage, Lost, Part, is_checking, set_checked, set_site_hook};
 pub use ledger::{Ledger, RUN};
 pub use loans::{LoanHooks, loan_begins, loan_ends, may_be_lent, set_loan_hooks};
 pub use relocate::{ResizeError, Resized};

@@ -67,13 +67,16 @@ impl Segment {
     /// Nobody else uses the segment during the call. On success nobody uses the old handle, or
     /// addresses of the old cells, afterwards.
     pub unsafe fn resize(self, new_bytes: usize) -> Result<Resized, ResizeError> {
-        // SAFETY: the same contract.
-        unsafe { self.check_at_end() }.map_err(ResizeError::Damaged)?;
+        self.check_frame().map_err(ResizeError::Damaged)?;
         let (element, flags) = self.header().type_word();
         // Whoever reads NumPy's documentation of `refcheck=False` knows better; a view of client
         // code that is still alive would not survive it.
         let mut everything = [Request::new(self.lock(), 0..self.byte_len().max(1), true)];
         drop(try_acquire_all(&mut everything).map_err(ResizeError::InUse)?);
+        if self.is_checked() {
+            // SAFETY: as below: nobody works on the cells.
+            unsafe { self.check_at_end() }.map_err(ResizeError::Damaged)?;
+        }
         let mut header = self.0;
         // SAFETY: the caller is alone with the segment; nobody held the lock a moment ago.
         unsafe { header.as_mut() }.lock.retire();
