@@ -373,11 +373,9 @@ def test_a_damaged_array_is_not_resized_and_stays_readable(to):
 def test_an_audit_checks_thoroughly_and_knows_where_the_array_was_made():
     result, (text,) = run(
         """
-        def make():
-            return full(5000)
         try:
             with denizen.audit() as audit:
-                a = make()
+                a = full(5000)
                 write(a, 8 * 5000, b"Z")
                 del a
         except denizen.LeakError:
@@ -391,7 +389,7 @@ def test_an_audit_checks_thoroughly_and_knows_where_the_array_was_made():
         for number, text in enumerate(PRELUDE.splitlines(), 1)
         if text.startswith("    return np.arange")
     ]
-    assert f"(5000 cells of denizen.Integer, 40000 bytes, made at <string>:{line})" in text
+    assert f"(5000 cells of denizen.Integer, 40000 bytes, made at <string>:{line} in full)" in text
     assert result["leak"] and result["after"] is False
     (corruption,) = result["corruptions"]
     assert "1 byte behind its last cell was overwritten: 5a" in corruption["what"]
