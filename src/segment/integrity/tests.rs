@@ -332,19 +332,3 @@ fn a_segment_stays_checked_when_it_is_resized() {
         unsafe { segment.free().unwrap() };
     });
 }
-
-#[test]
-fn a_hook_says_where_a_segment_was_made() {
-    use std::sync::atomic::AtomicUsize;
-    static HERE: AtomicUsize = AtomicUsize::new(0);
-    set_site_hook(|address| (address == HERE.load(Relaxed)).then(|| "script.py:12".to_owned()));
-    let segment = Segment::allocate(100, 64, None, true).unwrap();
-    HERE.store(segment.cells().as_ptr().addr(), Relaxed);
-    let behind = &mut bytes_of(segment, 100, 1)[0];
-    let before = std::mem::replace(behind, 0xee);
-    let failure = unsafe { segment.free() }.unwrap_err();
-    assert!(failure.message.contains("made at script.py:12"), "{failure:?}");
-    *behind = before;
-    segment.header().seal();
-    unsafe { segment.free().unwrap() };
-}
