@@ -43,8 +43,11 @@ unsafe extern "C" fn watched<L: Watched>(
 ) -> c_int {
     // SAFETY: NumPy hands the loop what it handed out with it.
     let _at_work = audit::at_work(unsafe { L::operation(auxdata) });
+    // A call that the compiler could see would be a second user of everything in the loop, which it
+    // would then no longer compile into one function.
+    let run = std::hint::black_box(L::LOOP);
     // SAFETY: as for the loop itself.
-    unsafe { L::LOOP(context, data, dimensions, strides, auxdata) }
+    unsafe { run(context, data, dimensions, strides, auxdata) }
 }
 
 /// As [`Watched`], for loops over one run.
@@ -69,8 +72,9 @@ unsafe extern "C" fn watched_traverse<L: WatchedTraverse>(
     auxdata: *mut NpyAuxData,
 ) -> c_int {
     let _at_work = audit::at_work(L::OPERATION);
+    let run = std::hint::black_box(L::LOOP);
     // SAFETY: as for the loop itself.
-    unsafe { L::LOOP(context, descr, data, size, stride, auxdata) }
+    unsafe { run(context, descr, data, size, stride, auxdata) }
 }
 
 /// For slots that NumPy calls directly: what this thread is at from here on, while an audit runs.
