@@ -158,6 +158,10 @@ def checks() -> None:
     assert verdicts == [check.Verdict.WORKS] * 2 and report.status(strict=True) == 0
     assert "mine" in report.table(verbose=True) and report.to_json().startswith("{")
     assert isinstance(stale, tuple)
+    faults: check.FaultReport = check.run_faults(
+        "denizen:Integer", ["allocation"], tables=[TABLE], jobs=1, limit=2
+    )
+    assert faults.status() == 0 and faults.table()
     try:
         check.run("denizen:NoSuchType", tables=[TABLE])
     except check.ElementError as error:
