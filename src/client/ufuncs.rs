@@ -591,10 +591,14 @@ where
         let (left, right) = (x.0.wrapping_offset(k * x.1), y.0.wrapping_offset(k * y.1));
         // SAFETY: the caller's promise.
         let product = unsafe { reader.value(left)? * reader.value(right)? };
-        sum = Some(match sum {
-            None => product,
-            Some(sum) => &sum + &product,
-        });
+        // The new sum is in its place before the old one ends: a destructor may panic.
+        match &mut sum {
+            None => sum = Some(product),
+            Some(sum) => {
+                let next = &*sum + &product;
+                drop(std::mem::replace(sum, next));
+            }
+        }
     }
     let sum = match sum {
         Some(sum) => sum,

@@ -8,7 +8,7 @@ use super::{
     watched, within,
 };
 use crate::{
-    abi::Report,
+    abi::{self, Report},
     audit::Operation,
     erased::{CellsMut, Failure},
     numpy_abi::{
@@ -328,6 +328,14 @@ unsafe extern "C" fn generalised(
         });
         within::finish(access::with_operands(operands, |segments| {
             let mut books = Vec::new();
+            for grid in grids.iter().skip(this.input_count) {
+                let mut rows = 0;
+                grid.rows(|_| rows += 1);
+                books.try_reserve(rows).map_err(|_| {
+                    let what = format!("no memory for the books of {rows} rows of output");
+                    Failure::new(abi::ERROR_MEMORY, what)
+                })?;
+            }
             for (index, grid) in grids.iter().enumerate().skip(this.input_count) {
                 let Some((element, _)) = operands[index] else { continue };
                 grid.rows(|run| {

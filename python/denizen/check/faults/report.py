@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 __all__ = ["FORMAT", "FaultFinding", "FaultReport", "Tried"]
 
@@ -33,6 +33,8 @@ class Tried:
     survived: int = 0
     #: Runs that did not come to the step: they take another way each time.
     missed: int = 0
+    #: Functions that failed, by what the failures say, and how often.
+    functions: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ class FaultReport:
                 f"{len(sampled)} of {len(self.tried)} were tried with an even sample of their "
                 f"steps (limit {self.limit} steps or the time of an operation)"
             )
+        if functions := self.functions():
+            yield ""
+            yield "failed: " + ", ".join(f"{name} {count}" for name, count in functions.items())
         yield from self._findings()
         yield ""
         yield f"{self.failures()} failures in {self.seconds:.1f} s"
@@ -118,6 +123,13 @@ class FaultReport:
     def status(self) -> int:
         """The exit status: 1 where something failed."""
         return int(self.failures() > 0)
+
+    def functions(self) -> dict[str, int]:
+        """Functions of the type that failed, and how often."""
+        total: Counter[str] = Counter()
+        for tried in self.tried:
+            total.update(tried.functions)
+        return dict(total.most_common())
 
     def counts(self) -> dict[str, int]:
         """Findings by what they are."""

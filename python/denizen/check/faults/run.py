@@ -178,7 +178,7 @@ def _crash(
         detail = "no end"
     errors = "\n".join(filter(None, (rest, ending.errors)))
     finding = FaultFinding(title, name, turn, "crashes", detail, errors)
-    return finding, Tried(title, name, steps, steps, tried + 1, raised, reported, survived)
+    return finding, Tried(title, name, steps, 0, tried + 1, raised, reported, survived)
 
 
 def _read(log: Path, tried: list[Tried], findings: list[FaultFinding]) -> None:
@@ -199,6 +199,8 @@ def _merged(tried: list[Tried], order: dict[str, int]) -> list[Tried]:
         known = merged.setdefault((part.operation, part.kind), Tried(part.operation, part.kind))
         known.steps = max(known.steps, part.steps)
         known.planned = max(known.planned, part.planned)
+        for function, count in part.functions.items():
+            known.functions[function] = known.functions.get(function, 0) + count
         for name in ("tried", "raised", "reported", "survived", "missed"):
             setattr(known, name, getattr(known, name) + getattr(part, name))
     return sorted(merged.values(), key=lambda entry: (order[entry.operation], entry.kind))

@@ -9,7 +9,15 @@ from typing import Any, NoReturn, Protocol
 from ... import _runtime
 from ..element import ElementError, named
 
-__all__ = ["ENVIRONMENT", "KINDS", "PLANNED", "Source", "restart_counting", "source_named"]
+__all__ = [
+    "ENVIRONMENT",
+    "KINDS",
+    "PLANNED",
+    "RuntimeSource",
+    "Source",
+    "restart_counting",
+    "source_named",
+]
 
 #: Kinds of step that the runtime can make fail, and what they are.
 KINDS = {
@@ -24,7 +32,11 @@ ENVIRONMENT = "DENIZEN_FAULTS"
 
 
 class Source(Protocol):
-    """Steps of one kind, of which one can be made to fail."""
+    """Steps of one kind, of which one can be made to fail.
+
+    It may have an attribute `counts`, a mapping of names to numbers that are the same after each
+    run as before it, such as that of the objects alive.
+    """
 
     def plan(self, after: int | None, /) -> None:
         """Have the next step but `after` fail, once; with None, count them only."""
@@ -33,14 +45,14 @@ class Source(Protocol):
         """End the plan: how many steps were made, and whether one failed."""
 
 
-class _Runtime:
+class RuntimeSource:
     """Steps that the runtime counts."""
 
     def __init__(self, kind: Any) -> None:
-        self._kind = kind
+        self.kind = kind
 
     def plan(self, after: int | None, /) -> None:
-        _runtime._plan_fault(self._kind, after)
+        _runtime._plan_fault(self.kind, after)
 
     def end(self) -> tuple[int, bool]:
         return _runtime._end_fault()
@@ -57,7 +69,7 @@ def source_named(name: str) -> Source:
                 f"elements are not counted in this process: start it with {ENVIRONMENT}=1 in its "
                 "environment, as the command line does by itself"
             )
-        return _Runtime(name)
+        return RuntimeSource(name)
     found = named(name, f"a source of faults (or one of {', '.join(KINDS)})")
     if not (callable(getattr(found, "plan", None)) and callable(getattr(found, "end", None))):
         raise ElementError(f"{name} is no source of faults: it has no functions plan and end")

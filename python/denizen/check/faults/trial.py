@@ -21,7 +21,7 @@ from ..operation import Operation
 from ..oracle import Comparison
 from ..subject import Subject
 from .report import FaultFinding, Tried
-from .source import PLANNED, Source
+from .source import PLANNED, RuntimeSource, Source
 
 __all__ = ["Place", "Server"]
 
@@ -128,37 +128,46 @@ class Server:
         # The subject goes at once, and what the operation took of it stays with the result.
         wanted, names = self._attempt(operation, source, (), None)[::2]
         before = self._balances()
-        plain = self._attempt(operation, source, names, None)[0]
-        duration = time.perf_counter() - began
+        plain, subject, _ = self._attempt(operation, source, names, None)
         steps = plain.seen
-        forget(plain.error)
-        plain = _Outcome()
+        released, _ = self._released(plain, subject, source, None)
+        del subject
+        duration = time.perf_counter() - began
         usual = self._leaked(before)
         limit = self._limit
-        if duration * steps > self._budget:
+        if duration * (steps + released) > self._budget:
             limit = max(10, min(limit, round(self._budget / duration)))
-        turns = spread(steps, limit)
-        tried = Tried(operation.title, name, steps=steps, planned=len(turns))
+        turns = spread(steps + released, limit)
+        tried = Tried(operation.title, name, steps=steps + released, planned=len(turns))
         for turn in range(start, len(turns)):
             self._place.write(kind=kind, operation=number, turn=turn, tried=tried)
             self._alarm()
-            yield from self._turn(operation, name, source, names, turns[turn], wanted, usual, tried)
+            step = turns[turn]
+            before = self._balances()
+            if step < steps:
+                problems = self._turn(operation, source, names, step, wanted, tried)
+            else:
+                problems = self._turn_of_end(operation, source, names, step - steps, tried)
+            if (leaked := self._leaked(before)) != usual:
+                counts = ", ".join(f"{count:+d} {name}" for name, count in leaked.items())
+                counts = counts or "nothing"
+                problems.append(f"leaks: {counts} outlive it (negative: destroyed too often)")
+            for problem in problems:
+                what, _, detail = problem.partition(": ")
+                yield FaultFinding(operation.title, name, step, what, detail)
         forget(wanted.error)
         yield tried
 
     def _turn(
         self,
         operation: Operation,
-        kind: str,
         source: Source,
         names: Sequence[str],
         step: int,
         wanted: _Outcome,
-        usual: dict[str, int],
         tried: Tried,
-    ) -> Iterator[FaultFinding]:
-        """One operation with one step that fails."""
-        before = self._balances()
+    ) -> list[str]:
+        """One operation with one step that fails; what is wrong then."""
         of_threads: list[str] = []
         with lost_exceptions(of_threads) as lost:
             outcome, subject, _ = self._attempt(operation, source, names, step)
@@ -167,12 +176,48 @@ class Server:
             outcome = _Outcome()
             problems += [f"unusable: {text}" for text in _unusable(subject, self._element)]
             del subject
-        if (leaked := self._leaked(before)) != usual:
-            counts = ", ".join(f"{count:+d} {name}" for name, count in leaked.items()) or "nothing"
-            problems.append(f"leaks: {counts} outlive it (negative: destroyed too often)")
-        for problem in problems:
-            what, _, detail = problem.partition(": ")
-            yield FaultFinding(operation.title, kind, step, what, detail)
+        return problems
+
+    def _turn_of_end(
+        self,
+        operation: Operation,
+        source: Source,
+        names: Sequence[str],
+        step: int,
+        tried: Tried,
+    ) -> list[str]:
+        """One operation whose arrays and result are let go, which has one step that fails."""
+        outcome, subject, _ = self._attempt(operation, source, names, None)
+        with lost_exceptions() as lost:
+            _, happened = self._released(outcome, subject, source, step)
+            # The array of the subject that is let go last.
+            del subject
+        tried.tried += 1
+        if not happened:
+            tried.missed += 1
+        elif any(map(_planned_words, lost)):
+            tried.reported += 1
+            _note(tried, lost[0])
+        else:
+            tried.survived += 1
+            if not isinstance(source, RuntimeSource) or source.kind == "element":
+                return ["no error: nobody was told of a failure while arrays were let go"]
+        return []
+
+    def _released(
+        self, outcome: _Outcome, subject: Subject, source: Source, after: int | None
+    ) -> tuple[int, bool]:
+        """Let all go that an attempt holds, under a plan."""
+        source.plan(after)
+        try:
+            forget(outcome.error)
+            outcome.result = outcome.error = None
+            # All that it has made; but not the values, which all attempts share.
+            for name in set(subject.__dict__) & {*_MADE_BEFORE}:
+                del subject.__dict__[name]
+        finally:
+            seen, happened = source.end()
+        return seen, happened
 
     def _judged(
         self,
@@ -187,8 +232,10 @@ class Server:
         if not outcome.happened:
             tried.missed += 1
             return
-        if outcome.error is not None and _is_planned(outcome.error):
+        planned = None if outcome.error is None else _planned(outcome.error)
+        if planned is not None:
             tried.raised += 1
+            _note(tried, str(planned))
             return
         if any(map(_planned_words, of_threads)):
             # The others miss what that thread was to do.
@@ -196,6 +243,7 @@ class Server:
             return
         if any(map(_planned_words, lost)):
             tried.reported += 1
+            _note(tried, lost[0])
         else:
             tried.survived += 1
         if outcome.error is not None:
@@ -241,11 +289,14 @@ class Server:
         signal.setitimer(signal.ITIMER_REAL, self._seconds)
 
     def _balances(self) -> dict[str, int]:
-        """Constructed minus destroyed objects, by type."""
-        return {
+        """Constructed minus destroyed objects, by type, and what the sources count."""
+        balances = {
             name: counters["constructed"] - counters["destroyed"]
             for name, counters in _runtime.stats().items()
         }
+        for _, source in self._sources:
+            balances.update(getattr(source, "counts", {}))
+        return balances
 
     def _leaked(self, before: dict[str, int]) -> dict[str, int]:
         """How the balances have changed."""
@@ -267,21 +318,29 @@ def _planned_words(words: str) -> bool:
     return PLANNED in words or MemoryError.__name__ in words
 
 
-def _is_planned(error: BaseException | None) -> bool:
-    """Whether an exception is the planned one, or one that it brought about."""
+def _note(tried: Tried, words: str) -> None:
+    """Note which function failed, where the words of the failure say it."""
+    _, said, name = words.partition(f"{PLANNED} in ")
+    if said:
+        name = name.partition(",")[0]
+        tried.functions[name] = tried.functions.get(name, 0) + 1
+
+
+def _planned(error: BaseException) -> BaseException | None:
+    """The planned exception, if it is this one or brought it about."""
     known: set[int] = set()
-    waiting = [error]
+    waiting: list[BaseException | None] = [error]
     while waiting:
-        error = waiting.pop()
-        if error is None or id(error) in known:
+        found = waiting.pop()
+        if found is None or id(found) in known:
             continue
-        known.add(id(error))
-        if isinstance(error, MemoryError) or PLANNED in str(error):
-            return True
-        waiting += [error.__cause__, error.__context__]
-        if isinstance(error, BaseExceptionGroup):
-            waiting += error.exceptions
-    return False
+        known.add(id(found))
+        if isinstance(found, MemoryError) or PLANNED in str(found):
+            return found
+        waiting += [found.__cause__, found.__context__]
+        if isinstance(found, BaseExceptionGroup):
+            waiting += found.exceptions
+    return None
 
 
 def _unusable(subject: Subject, element: Element) -> Iterator[str]:

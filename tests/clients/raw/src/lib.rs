@@ -3,6 +3,7 @@
 mod bomb;
 mod old;
 mod single;
+mod tracer;
 mod types;
 
 use bomb::Bomb;
@@ -55,7 +56,9 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
         raised(py, old::register(raw))?;
         raised(py, single::register(raw))?;
+        raised(py, tracer::register(raw))?;
     }
+    module.add("countdown", Py::new(py, tracer::Countdown)?)?;
     for function in [
         wrap_pyfunction!(bombs, module)?,
         wrap_pyfunction!(misused_bombs, module)?,
