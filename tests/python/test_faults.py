@@ -75,7 +75,7 @@ def raise_another(s):
     ],
 )
 def test_what_goes_wrong_after_a_fault_is_named(otherwise, what):
-    report = found(failing(lambda s: s.a.copy(), otherwise), timeout=2)
+    report = found(failing(lambda s: s.a.copy(), otherwise), timeout=8)
     assert what in {finding.what for finding in report.findings}, report.table()
     assert report.status() == 1
     assert all(finding.step == 0 for finding in report.findings)
