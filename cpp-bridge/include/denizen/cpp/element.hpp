@@ -30,6 +30,11 @@
 #include <vector>
 
 namespace denizen __attribute__((visibility("hidden"))) {
+namespace testing {
+namespace detail {
+struct vtable_of;
+} // namespace detail
+} // namespace testing
 namespace detail {
 
 /* Loops, casts and identities that wait for registration. */
@@ -797,6 +802,8 @@ private:
         from_text_ = &conversions::template from_text<stored<P>>;
     }
 
+    /* A lifecheck drives the functions without registering the type. */
+    friend struct testing::detail::vtable_of;
     denizen_element_vtable make_vtable(const std::string &full_name,
                                        const std::string &language_name) const;
 

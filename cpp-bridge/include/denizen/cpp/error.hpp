@@ -58,6 +58,15 @@ private:
 
 namespace detail {
 
+/* Whether this thread holds the GIL. Nobody does in a program without Python, where the function
+ * is missing (testing.hpp declares it weak): the compiler is not to know that it never is. */
+inline bool holds_gil() noexcept
+{
+    int (*volatile check)() = &PyGILState_Check;
+    int (*const found)() = check;
+    return found != nullptr && found() != 0;
+}
+
 /* The three references of a Python exception; on Python 3.12 and newer only the value is used. */
 struct raised_state {
     PyObject *type = nullptr;
@@ -136,7 +145,7 @@ public:
     {
         /* Without the GIL (a copy that outlived its function) the references are lost rather than
          * taking the GIL in an unknown place. */
-        if (PyGILState_Check()) {
+        if (holds_gil()) {
             state_.release();
         }
     }
@@ -273,7 +282,7 @@ inline denizen_status guarded(denizen_report *report, F &&f) noexcept
         describe_exception(report);
         raised.reset(new (std::nothrow) python_error(e));
     } catch (...) {
-        set_by_hook = exception_hooks[0] != nullptr && PyGILState_Check() && ask_hooks();
+        set_by_hook = exception_hooks[0] != nullptr && holds_gil() && ask_hooks();
         if (!set_by_hook) {
             describe_exception(report);
         }
@@ -281,7 +290,7 @@ inline denizen_status guarded(denizen_report *report, F &&f) noexcept
     if (set_by_hook) {
         return DENIZEN_RAISED;
     }
-    if (raised != nullptr && PyGILState_Check()) {
+    if (raised != nullptr && holds_gil()) {
         raised->restore();
         return DENIZEN_RAISED;
     }

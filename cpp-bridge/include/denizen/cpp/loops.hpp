@@ -76,7 +76,7 @@ inline void destroy_quietly(T *object) noexcept
 {
     if constexpr (std::is_nothrow_destructible_v<T>) {
         object->~T();
-    } else if (PyGILState_Check() != 0) {
+    } else if (holds_gil()) {
         const pending_exception pending;
         if (guard([&] { object->~T(); }) != 0) {
             PyErr_WriteUnraisable(nullptr);

@@ -1,0 +1,140 @@
+/*
+ * A T that throws where it is told to: the stand-in that shows what exceptions do.
+ *
+ * It has the bytes, the promises and the operations of its T. Its own part, two empty base classes, counts
+ * objects, and throws before or after T's construction, copy, assignment or move, where T's may throw.
+ */
+#ifndef DENIZEN_TESTING_GUEST_HPP
+#define DENIZEN_TESTING_GUEST_HPP
+
+#include <denizen/cpp/traits.hpp>
+
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+namespace denizen __attribute__((visibility("hidden"))) {
+namespace testing {
+
+/** What a planned failure throws, unless it is an int. */
+struct planned_failure : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+namespace detail {
+
+/** What goes wrong, and when. */
+struct mishap {
+    /** Steps until one throws; negative: none is planned. */
+    long countdown = -1;
+    /** It throws an int, which is no std::exception. */
+    bool odd = false;
+    /** Destructors until one throws. */
+    long destructor_countdown = -1;
+};
+inline mishap planned;
+
+inline void mishap_step()
+{
+    if (planned.countdown >= 0 && planned.countdown-- == 0) {
+        if (planned.odd) {
+            throw 42;
+        }
+        throw planned_failure("a planned exception");
+    }
+}
+
+/* Objects of the guests of one T. */
+template <class T>
+inline long guests_alive = 0;
+
+template <class T, bool Before>
+struct around {
+    static constexpr bool moves_quietly = std::is_nothrow_move_constructible_v<T>;
+    static constexpr bool assigns_quietly = std::is_nothrow_move_assignable_v<T>;
+    static constexpr bool ends_quietly = std::is_nothrow_destructible_v<T>;
+
+    around()
+    {
+        mishap_step();
+        count(1);
+    }
+    around(const around &)
+    {
+        mishap_step();
+        count(1);
+    }
+    around(around &&) noexcept(moves_quietly)
+    {
+        if constexpr (!moves_quietly) {
+            mishap_step();
+        }
+        count(1);
+    }
+    around &operator=(const around &)
+    {
+        mishap_step();
+        return *this;
+    }
+    around &operator=(around &&) noexcept(assigns_quietly)
+    {
+        if constexpr (!assigns_quietly) {
+            mishap_step();
+        }
+        return *this;
+    }
+    ~around() noexcept(ends_quietly)
+    {
+        count(-1);
+        if constexpr (Before && !ends_quietly) {
+            if (planned.destructor_countdown >= 0 && planned.destructor_countdown-- == 0) {
+                throw planned_failure("a planned exception of a destructor");
+            }
+        }
+    }
+
+private:
+    static void count(long change) noexcept
+    {
+        if (Before) {
+            guests_alive<T> += change;
+        }
+    }
+};
+
+template <class T>
+struct held {
+    T value;
+    held() = default;
+    template <class Make>
+    held(Make &make, int) : value(make())
+    {
+    }
+};
+
+} // namespace detail
+
+template <class T>
+struct guest : private detail::around<T, true>,
+               public detail::held<T>,
+               private detail::around<T, false> {
+    guest() = default;
+    /** From the T that `make()` returns, without a move. */
+    template <class Make>
+    guest(Make &make, int) : detail::held<T>(make, 0)
+    {
+    }
+};
+
+} // namespace testing
+
+template <class T>
+struct is_trivially_relocatable<testing::guest<T>> : is_trivially_relocatable<T> {};
+template <class T>
+struct zero_bytes<testing::guest<T>> : zero_bytes<T> {};
+template <class T>
+struct is_copyable<testing::guest<T>> : is_copyable<T> {};
+
+} // namespace denizen
+
+#endif

@@ -1,0 +1,157 @@
+/*
+ * A type, the maker of its values, and the runs of a sequence on both.
+ */
+#ifndef DENIZEN_TESTING_SUBJECT_HPP
+#define DENIZEN_TESTING_SUBJECT_HPP
+
+#include <denizen/testing/model.hpp>
+
+namespace denizen __attribute__((visibility("hidden"))) {
+namespace testing {
+namespace detail {
+
+/** What the runs need of a builder. */
+struct vtable_of {
+    template <class T, storage Storage>
+    static denizen_element_vtable make(const element<T, Storage> &type)
+    {
+        denizen::detail::default_of<T> = type.default_;
+        denizen_element_vtable vtable = type.make_vtable("", "");
+        vtable.name = vtable.language_name = "";
+        return vtable;
+    }
+    template <class T, storage Storage>
+    static bool has_own_default(const element<T, Storage> &type) noexcept
+    {
+        return type.default_.make != nullptr;
+    }
+};
+
+/** A type to be checked, whichever it is. */
+class subject {
+public:
+    subject(std::string name, const char *file) : name_(std::move(name)), file_(file) {}
+    subject(const subject &) = delete;
+    subject &operator=(const subject &) = delete;
+    virtual ~subject() = default;
+
+    /** Runs a sequence. Throws finding. */
+    void run(const std::vector<operation> &operations)
+    {
+        now.type = name_.c_str();
+        now.file = file_;
+        now.operations = operations.data();
+        now.count = operations.size();
+        now.step = 0;
+        struct forget {
+            ~forget() { now.operations = nullptr; }
+        } after;
+        try {
+            /* What is allocated once and kept (a table, a buffer of a thread) is no leak. */
+            if (attempt(operations) > 0) {
+                const long blocks = attempt(operations);
+                if (blocks > 0) {
+                    fail(rule::leak, std::to_string(blocks) +
+                                         " blocks of memory outlive all objects, each time the "
+                                         "steps are run");
+                }
+            }
+        } catch (const broken_rule &broken) {
+            std::string text;
+            describe(out(&text), now, broken.which, broken.message.c_str());
+            throw finding(broken.which, broken.message, operations, text);
+        }
+    }
+
+    const std::string &name() const noexcept { return name_; }
+    const char *file() const noexcept { return file_; }
+
+protected:
+    /** Runs a sequence on T and on its guest; how many blocks of memory are left. */
+    virtual long attempt(const std::vector<operation> &operations) = 0;
+
+private:
+    std::string name_;
+    const char *file_;
+};
+
+template <class T, storage Storage, class Make>
+class subject_of : public subject {
+    using stand_in = guest<T>;
+
+public:
+    subject_of(element<T, Storage> type, Make make, std::string name, const char *file)
+        : subject(std::move(name), file), type_(std::move(type)), make_(std::move(make)),
+          guest_type_("guest"), vtable_(vtable_of::make(type_))
+    {
+        if constexpr (std::is_move_constructible_v<T> &&
+                      denizen::detail::cell<T, Storage>::zero_meaning != zero::default_value) {
+            if (vtable_of::has_own_default(type_)) {
+                guest_type_.default_with([]() -> stand_in {
+                    const auto value = []() -> T {
+                        denizen::detail::probe_memory<T> room;
+                        denizen::detail::default_of<T>.make(denizen::detail::default_of<T>.state,
+                                                            room.bytes);
+                        struct destroyer {
+                            T *object;
+                            ~destroyer() { denizen::detail::destroy_quietly(object); }
+                        } own{room.object()};
+                        return T(std::move(*own.object));
+                    };
+                    return stand_in(value, 0);
+                });
+            }
+        }
+        guest_vtable_ = vtable_of::make(guest_type_);
+    }
+
+protected:
+    long attempt(const std::vector<operation> &operations) override
+    {
+        const long blocks = heap.live;
+        run_on<T>(vtable_, operations);
+        const long guests = guests_alive<T>;
+        run_on<stand_in>(guest_vtable_, operations);
+        /* Where zero bytes are a value, objects begin and end without a constructor or destructor. */
+        if (guest_vtable_.zero_bytes != DENIZEN_ZERO_DEFAULT && guests_alive<T> != guests) {
+            fail(rule::balance, std::to_string(guests_alive<T> - guests) +
+                                    " more objects were built than destroyed");
+        }
+        return heap.live - blocks;
+    }
+
+private:
+    template <class E>
+    void run_on(const denizen_element_vtable &vtable, const std::vector<operation> &operations)
+    {
+        typed_functions<E, Storage, T, Make> values(make_);
+        model segments(vtable, values);
+        struct calm {
+            ~calm() { model::cancel_plans(); }
+        } after;
+        segments.run(operations);
+    }
+
+    element<T, Storage> type_;
+    Make make_;
+    element<stand_in, Storage> guest_type_;
+    denizen_element_vtable vtable_, guest_vtable_{};
+};
+
+/** The name of a T as C++ writes it. */
+template <class T>
+std::string type_name()
+{
+    const std::string text = __PRETTY_FUNCTION__;
+    const std::size_t start = text.find("T = ");
+    if (start == std::string::npos) {
+        return typeid(T).name();
+    }
+    return text.substr(start + 4, text.find_first_of(";]", start) - start - 4);
+}
+
+} // namespace detail
+} // namespace testing
+} // namespace denizen
+
+#endif

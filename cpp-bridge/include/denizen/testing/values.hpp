@@ -1,0 +1,298 @@
+/*
+ * What a run needs of a type beside its vtable: values, and the loops that element<T> makes of
+ * callables. The model knows it by an interface only, so that it is compiled once.
+ */
+#ifndef DENIZEN_TESTING_VALUES_HPP
+#define DENIZEN_TESTING_VALUES_HPP
+
+#include <denizen/testing/cells.hpp>
+#include <denizen/testing/equality.hpp>
+#include <denizen/testing/input.hpp>
+
+#include <denizen/denizen.hpp>
+
+#include <map>
+#include <memory>
+
+namespace denizen __attribute__((visibility("hidden"))) {
+namespace testing {
+namespace detail {
+
+/** The number of the value that vacant cells read as. */
+constexpr std::uint32_t default_number = 0x10000;
+
+/** A type to the model. */
+class value_functions {
+public:
+    value_functions() = default;
+    value_functions(const value_functions &) = delete;
+    value_functions &operator=(const value_functions &) = delete;
+    virtual ~value_functions() = default;
+
+    /** Its destructor promises not to throw. */
+    bool ends_quietly = true;
+    /** It throws where it is told to. */
+    bool is_guest = false;
+    /** Objects can be copied by a loop. */
+    bool computes = false;
+
+    /** Whether the object of a cell differs from the value of a number, as far as anybody can tell. */
+    virtual bool differs(const std::uint8_t *at, std::uint32_t number) = 0;
+    /** Whether the object of a cell, which is moved as bytes, points into itself. */
+    virtual bool points_into_itself(const std::uint8_t *at) const = 0;
+    /** Builds a value in a vacant cell. */
+    virtual outcome build(std::uint8_t *at, std::uint32_t number) = 0;
+    /** Writes a value into a cell in any state as loops do it; `moved`: from another object. `made`
+     * says whether there was a value when it failed. */
+    virtual outcome put(std::uint8_t *at, std::uint32_t number, bool moved, bool &made) = 0;
+    /** A loop of a callable that returns a value, or writes it, over cells that are input and
+     * output. */
+    virtual outcome loop(run_of_cells cells, std::uint32_t number, bool writes) = 0;
+    /** A loop of two inputs whose callable returns the first; the second is the output too. */
+    virtual outcome compute(run_of_cells to, run_of_cells from) = 0;
+};
+
+/** Makes the values of an element type E: T, or the guest of it. */
+template <class E, class T, class Make>
+class maker {
+public:
+    explicit maker(Make &make) : make_(make) {}
+
+    /** The value of a number, without a copy or a move of it. */
+    E operator()(std::uint32_t number) const
+    {
+        const auto value = [&]() -> T {
+            input in(static_cast<std::uint16_t>(number));
+            return make_(in);
+        };
+        if constexpr (std::is_same_v<E, T>) {
+            return value();
+        } else {
+            return E(value, 0);
+        }
+    }
+
+private:
+    Make &make_;
+};
+
+/** Plans that wait while the lifecheck itself uses the type. */
+class no_mishaps {
+public:
+    no_mishaps() noexcept : allocation_(heap.countdown), mishap_(planned)
+    {
+        heap.countdown = -1;
+        planned = mishap();
+    }
+    no_mishaps(const no_mishaps &) = delete;
+    no_mishaps &operator=(const no_mishaps &) = delete;
+    ~no_mishaps()
+    {
+        heap.countdown = allocation_;
+        planned = mishap_;
+    }
+
+private:
+    long allocation_;
+    mishap mishap_;
+};
+
+/** The functions of an element type E, which is T or its guest. */
+template <class E, storage Storage, class T, class Make>
+class typed_functions final : public value_functions {
+    using cell = denizen::detail::cell<E, Storage>;
+    static constexpr bool moves = std::is_move_constructible_v<E>;
+
+public:
+    explicit typed_functions(Make &make) : make_(make)
+    {
+        ends_quietly = std::is_nothrow_destructible_v<E>;
+        is_guest = !std::is_same_v<E, T>;
+        computes = is_copyable<E>::value && std::is_copy_assignable_v<E>;
+    }
+    ~typed_functions() override
+    {
+        for (auto &[number, known] : known_) {
+            destroy(known);
+        }
+    }
+
+    bool differs(const std::uint8_t *at, std::uint32_t number) override
+    {
+        if constexpr (equality<E>::known) {
+            const E *wanted = reference(number);
+            return wanted != nullptr &&
+                   !same(*cell::object(static_cast<const void *>(at)), *wanted);
+        } else {
+            (void)at, (void)number;
+            return false;
+        }
+    }
+    bool points_into_itself(const std::uint8_t *at) const override
+    {
+        return Storage != storage::boxed && denizen::detail::points_into_itself<E>(at);
+    }
+    outcome build(std::uint8_t *at, std::uint32_t number) override
+    {
+        return guarded([&] { cell::emplace_from(at, [&]() -> E { return make_(number); }); });
+    }
+    outcome put(std::uint8_t *at, std::uint32_t number, bool moved, bool &made) override
+    {
+        struct note {
+            bool &made;
+            int flying;
+            ~note() { made = std::uncaught_exceptions() == flying; }
+        };
+        return guarded([&] {
+            const auto fresh = [&]() -> E {
+                note after{made, std::uncaught_exceptions()};
+                return make_(number);
+            };
+            if constexpr (moves) {
+                if (moved) {
+                    E value = fresh();
+                    denizen::detail::put<E, cell>(at, [&]() -> E && { return std::move(value); });
+                    return;
+                }
+            }
+            if constexpr (moves || Storage == storage::boxed) {
+                denizen::detail::put<E, cell>(at, fresh);
+            } else {
+                denizen::detail::end_object<cell>(at);
+                cell::emplace_from(at, fresh);
+            }
+        });
+    }
+    outcome loop(run_of_cells cells, std::uint32_t number, bool writes) override
+    {
+        std::uint8_t *const arguments[] = {cells.first, cells.first};
+        const std::ptrdiff_t strides[] = {cells.stride, cells.stride};
+        if constexpr (std::is_default_constructible_v<E> && moves && std::is_swappable_v<E> &&
+                      std::is_move_assignable_v<E>) {
+            if (writes) {
+                return run<true, denizen::detail::list<E>>(
+                    [&](E &out, const E &) { out = make_(number); }, cells.count, arguments,
+                    strides);
+            }
+        }
+        if constexpr (moves || Storage == storage::boxed) {
+            return run<false, denizen::detail::list<E>>(
+                [&](const E &) -> E { return make_(number); }, cells.count, arguments, strides);
+        } else {
+            return {cells.count == 0, 0, "this type can be put nowhere"};
+        }
+    }
+    outcome compute(run_of_cells to, run_of_cells from) override
+    {
+        std::uint8_t *const arguments[] = {from.first, to.first, to.first};
+        const std::ptrdiff_t strides[] = {from.stride, to.stride, to.stride};
+        if constexpr (is_copyable<E>::value && std::is_copy_assignable_v<E>) {
+            return run<false, denizen::detail::list<E, E>>(
+                [](const E &x, const E &) -> const E & { return x; }, to.count, arguments, strides);
+        } else {
+            return {to.count == 0, 0, "not copyable"};
+        }
+    }
+
+private:
+    /* Runs a function that throws. */
+    template <class F>
+    static outcome guarded(F &&function)
+    {
+        return cell_functions::call(1, [&](denizen_report *report) {
+            return denizen::detail::guarded(report, function);
+        });
+    }
+    /* The loop that element<E>::loop makes of a callable. */
+    template <bool Writes, class Inputs, class F>
+    static outcome run(F function, std::size_t count, std::uint8_t *const *arguments,
+                       const std::ptrdiff_t *strides)
+    {
+        using loop = denizen::detail::loop_for<E, cell, F, Writes, false, Inputs,
+                                               denizen::detail::list<E>>;
+        const auto dimensions = static_cast<std::ptrdiff_t>(count);
+        return cell_functions::call(count, [&](denizen_report *report) {
+            return loop::code::run(&function, arguments, &dimensions, strides, report);
+        });
+    }
+    /* False where `==` throws too: then nobody can tell. */
+    static bool same(const E &left, const E &right, bool unknown = true)
+    {
+        const no_mishaps calm;
+        const armed watch;
+        try {
+            return equality<E>::same(left, right);
+        } catch (...) {
+            return unknown;
+        }
+    }
+
+    static E *build_default()
+    {
+        if (denizen::detail::default_of<E>.make != nullptr) {
+            auto room = std::make_unique<denizen::detail::probe_memory<E>>();
+            denizen::detail::default_of<E>.make(denizen::detail::default_of<E>.state,
+                                                room->bytes);
+            return reinterpret_cast<E *>(room.release());
+        }
+        if constexpr (std::is_default_constructible_v<E>) {
+            auto room = std::make_unique<denizen::detail::probe_memory<E>>();
+            ::new (static_cast<void *>(room->bytes)) E();
+            return reinterpret_cast<E *>(room.release());
+        }
+        return nullptr;
+    }
+    E *build_reference(std::uint32_t number) const
+    {
+        const no_mishaps calm;
+        const armed watch;
+        try {
+            if (number == default_number) {
+                return build_default();
+            }
+            auto room = std::make_unique<denizen::detail::probe_memory<E>>();
+            ::new (static_cast<void *>(room->bytes)) E(make_(number));
+            return reinterpret_cast<E *>(room.release());
+        } catch (...) {
+            return nullptr;
+        }
+    }
+    static void destroy(E *object) noexcept
+    {
+        if (object == nullptr) {
+            return;
+        }
+        const no_mishaps calm;
+        const armed watch;
+        try {
+            object->~E();
+        } catch (...) {
+        }
+        delete reinterpret_cast<denizen::detail::probe_memory<E> *>(object);
+    }
+    /* The value of a number, or NULL where two of them differ. */
+    const E *reference(std::uint32_t number)
+    {
+        const auto found = known_.find(number);
+        if (found != known_.end()) {
+            return found->second;
+        }
+        E *first = build_reference(number), *second = build_reference(number);
+        if (first != nullptr && (second == nullptr || !same(*first, *second, false))) {
+            destroy(first);
+            first = nullptr;
+        }
+        destroy(second);
+        known_.emplace(number, first);
+        return first;
+    }
+
+    maker<E, T, Make> make_;
+    std::map<std::uint32_t, E *> known_;
+};
+
+} // namespace detail
+} // namespace testing
+} // namespace denizen
+
+#endif
