@@ -14,3 +14,18 @@ proptest! {
         run(kind, &operations);
     }
 }
+
+/// The C++ half (cpp-bridge/include/denizen/testing) is held to the same table by its own test.
+#[test]
+fn bytes_are_the_operations_that_the_table_shared_with_cpp_says() {
+    let table = include_str!("../cpp-bridge/tests/lifecheck/operations.txt");
+    let mut names = std::collections::BTreeSet::new();
+    for line in table.lines() {
+        let (hex, text) = line.split_once(' ').expect("bytes and an operation");
+        let bytes = u64::from_str_radix(hex, 16).expect("eight bytes").to_be_bytes();
+        let operation = format!("{:?}", Operation::from_bytes(bytes));
+        assert_eq!(operation, text, "{hex}");
+        names.extend(operation.split([' ', '(']).next().map(String::from));
+    }
+    assert_eq!((table.lines().count(), names.len()), (384, 21), "{names:?}");
+}

@@ -104,7 +104,7 @@ def test_spans_convert_to_those_of_cpp20(tmp_path):
 
 
 def test_the_header_alone_compiles_without_a_warning(tmp_path):
-    for number, header in enumerate(["denizen", "pybind11", "nanobind"]):
+    for number, header in enumerate(["denizen", "testing", "pybind11", "nanobind"]):
         source = tmp_path / f"header{number}.cpp"
         source.write_text(f"#include <denizen/{header}.hpp>\n" * 2)
         libraries = ["-isystem", pybind11.get_include(), "-isystem", nanobind.include_dir()]

@@ -1,0 +1,158 @@
+/*
+ * Types that a lifecheck finds nothing in, in a program of tests: every storage, what only moves,
+ * what throws, what has no default, what points into itself, what needs more alignment than NumPy has.
+ */
+#include "../core/types.hpp"
+#include "../types/subject.hpp"
+#include "broken.hpp"
+
+#include <denizen/testing.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+DENIZEN_LIFECHECK_MEMORY
+
+namespace {
+
+using denizen::storage;
+using denizen::testing::input;
+using denizen::testing::lifecheck;
+
+struct no_default : plain_traits {
+    static constexpr bool has_default = false;
+};
+struct self_pointing : plain_traits {
+    static constexpr bool points_to_itself = true;
+};
+struct over_aligned : plain_traits {
+    static constexpr std::size_t align = 256;
+};
+struct bad_destructor : plain_traits {
+    static constexpr bool safe_end = false;
+};
+
+/* Throws at every third copy, by itself. */
+struct moody {
+    static inline unsigned copies = 0;
+    int value = 1;
+    moody() = default;
+    explicit moody(int v) : value(v) {}
+    moody(const moody &other) : value(other.value) { sigh(); }
+    moody &operator=(const moody &other)
+    {
+        sigh();
+        value = other.value;
+        return *this;
+    }
+    static void sigh()
+    {
+        if (++copies % 3 == 0) {
+            throw 3;
+        }
+    }
+    friend bool operator==(const moody &x, const moody &y) { return x.value == y.value; }
+};
+
+/* Can be neither copied, moved nor assigned: boxed, as it says nothing. */
+struct rock {
+    std::string value = "a default that is long enough to be on the heap";
+    rock() = default;
+    explicit rock(std::string text) : value(std::move(text)) {}
+    rock(const rock &) = delete;
+    rock &operator=(const rock &) = delete;
+    friend bool operator==(const rock &x, const rock &y) { return x.value == y.value; }
+};
+
+/* Cannot be assigned. */
+struct constant {
+    const std::vector<int> value;
+    constant() : value{1, 2, 3} {}
+    explicit constant(int v) : value{v} {}
+    friend bool operator==(const constant &x, const constant &y) { return x.value == y.value; }
+};
+} // namespace
+template <>
+struct denizen::is_trivially_relocatable<constant> : std::true_type {};
+namespace {
+
+/* Its moves throw, among others. */
+template <class Traits>
+subject<Traits> make_subject(input &in)
+{
+    return subject<Traits>(in.integer<long long>());
+}
+
+template <class T, class Make>
+void run(const char *name, Make make)
+{
+    std::printf("%s\n", name);
+    lifecheck<T>(make, {400, 40, 7});
+}
+
+} // namespace
+
+int main()
+{
+    const auto text = [](input &in) { return in.text(); };
+    const auto numbers = [](input &in) {
+        return std::vector<double>(in.integer<std::size_t>(0, 9), in.real());
+    };
+    try {
+        run<double>("double", [](input &in) { return in.real(); });
+        run<std::string>("string", text);
+        run<std::vector<double>>("vector", numbers);
+        run<std::shared_ptr<std::string>>("shared_ptr", [&](input &in) {
+            return in.boolean() ? std::make_shared<std::string>(text(in)) : nullptr;
+        });
+        run<std::unique_ptr<std::string>>("unique_ptr", [&](input &in) {
+            return in.boolean() ? std::make_unique<std::string>(text(in)) : nullptr;
+        });
+        run<lazy_number>("tagged", [](input &in) { return lazy_number(in.real()); });
+        run<moody>("throws by itself", [](input &in) { return moody(in.integer<int>()); });
+        run<rock>("immovable", [](input &in) { return rock(in.text()); });
+        run<constant>("not assignable", [](input &in) { return constant(in.integer<int>()); });
+        run<subject<plain_traits>>("subject", make_subject<plain_traits>);
+        run<subject<no_default>>("no default", make_subject<no_default>);
+        run<subject<self_pointing>>("self pointing", make_subject<self_pointing>);
+        run<subject<over_aligned>>("over aligned", make_subject<over_aligned>);
+        run<subject<bad_destructor>>("loud destructor", make_subject<bad_destructor>);
+        lifecheck(denizen::element<subject<plain_traits>>("Boxed").storage<storage::boxed>(),
+                  make_subject<plain_traits>, {400, 40, 7});
+        lifecheck(denizen::element<subject<plain_traits>>("Tagged").storage<storage::tagged>(),
+                  make_subject<plain_traits>, {400, 40, 7});
+        lifecheck(denizen::element<coordinate>("Default").default_with([] {
+            return coordinate(12);
+        }),
+                  [](input &in) { return coordinate(in.integer<int>()); }, {400, 40, 7});
+    } catch (const denizen::testing::finding &found) {
+        std::printf("%s", found.what());
+        return 1;
+    }
+    /* What is found is thrown, and can be run again. */
+    const auto thief = [](input &in) { return broken::thief(in.integer<int>()); };
+    try {
+        lifecheck<broken::thief>(thief);
+        std::printf("the thief was not found\n");
+        return 1;
+    } catch (const denizen::testing::finding &found) {
+        try {
+            denizen::testing::replay<broken::thief>(thief, found.operations());
+            std::printf("the thief was not found again\n");
+            return 1;
+        } catch (const denizen::testing::finding &again) {
+            if (again.broken() != found.broken() || found.operations().size() > 6) {
+                return 1;
+            }
+        }
+        std::printf("%s", found.what());
+    }
+    if (subject<plain_traits>::books.live() != 0 || subject<plain_traits>::books.misused != 0 ||
+        subject<over_aligned>::books.misused != 0 || subject<self_pointing>::books.misused != 0) {
+        std::printf("a subject counted %lld live\n", subject<plain_traits>::books.live());
+        return 1;
+    }
+    std::printf("all right\n");
+    return 0;
+}
