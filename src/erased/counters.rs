@@ -121,11 +121,6 @@ struct SlotTable(AtomicU32);
 #[cfg(not(loom))]
 static SLOT_TABLE: SlotTable = SlotTable(AtomicU32::new(0));
 
-#[cfg(loom)]
-loom::lazy_static! {
-    static ref SLOT_TABLE: SlotTable = SlotTable(AtomicU32::new(0));
-}
-
 impl SlotTable {
     /// A slot that nobody else has, or the shared one.
     fn take(&self) -> usize {
@@ -153,11 +148,19 @@ impl SlotTable {
 struct ThreadSlot(usize);
 
 impl ThreadSlot {
+    #[cfg(not(loom))]
     fn take() -> ThreadSlot {
         ThreadSlot(SLOT_TABLE.take())
     }
+
+    /// Loom ends its statics before its thread-locals; the tests have tables of their own.
+    #[cfg(loom)]
+    fn take() -> ThreadSlot {
+        ThreadSlot(SHARED)
+    }
 }
 
+#[cfg(not(loom))]
 impl Drop for ThreadSlot {
     fn drop(&mut self) {
         SLOT_TABLE.give_back(self.0);

@@ -1,15 +1,15 @@
 //! The hidden block in front of a segment's cells.
 
 use super::layout::words_for;
-use crate::{erased::ElementType, lock::SegmentLock};
-use std::{
-    ffi::c_void,
-    ptr::NonNull,
-    sync::atomic::{
+use crate::{
+    erased::ElementType,
+    lock::SegmentLock,
+    sync::{
         AtomicPtr, AtomicU16, AtomicU32, AtomicU64,
         Ordering::{AcqRel, Acquire, Relaxed, Release},
     },
 };
+use std::{ffi::c_void, ptr::NonNull};
 
 /// "denizen" and a version of this layout.
 const MAGIC: u64 = 0x6465_6e69_7a65_6e01;

@@ -36,6 +36,8 @@ mod layout;
 mod ledger;
 mod lifecycle;
 mod loans;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod operations;
 mod relocate;
 mod source;
