@@ -309,7 +309,8 @@ def accumulate(hand: Hand) -> None:
 def products(hand: Hand) -> None:
     x, y = hand.pair()
     ones = np.ones(len(x), dtype=hand.subject.element)
-    hand.subject.check([x @ ones, ones.dot(y)])
+    # `dot` takes no such types before NumPy 2.5.
+    hand.subject.check([x @ ones, np.vecdot(ones, y)])
 
 
 @operation
