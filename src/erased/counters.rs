@@ -121,6 +121,7 @@ struct SlotTable(AtomicU32);
 #[cfg(not(loom))]
 static SLOT_TABLE: SlotTable = SlotTable(AtomicU32::new(0));
 
+#[cfg_attr(all(loom, not(test)), expect(dead_code, reason = "loom's tests use the protocol alone"))]
 impl SlotTable {
     /// A slot that nobody else has, or the shared one.
     fn take(&self) -> usize {
