@@ -590,6 +590,60 @@ def test_threads_and_atexit_functions_run_before_the_report(program):
     assert report["leaks"] == []
 
 
+POOLS = {
+    "threads": """
+        from concurrent.futures import ThreadPoolExecutor
+        pool = ThreadPoolExecutor(2)
+        print(pool.submit(lambda: int(np.ones(5, dtype=denizen.Rational).sum())).result())
+    """,
+    "processes": """
+        from concurrent.futures import ProcessPoolExecutor
+        if __name__ == "__main__":
+            pool = ProcessPoolExecutor(2)
+            print(pool.submit(len, "words").result())
+    """,
+    "registered": """
+        import threading
+        stop = threading.Event()
+        def work():
+            stop.wait()
+            print(5)
+        threading._register_atexit(stop.set)
+        threading.Thread(target=work).start()
+    """,
+    "never asked": """
+        import atexit, time
+        from concurrent.futures import ThreadPoolExecutor
+        def late():
+            time.sleep(0.2)
+            print(5)
+        ThreadPoolExecutor(1).submit(late)
+        atexit.register(lambda: np.ones(2, dtype=denizen.Rational).sum())
+    """,
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_pool_that_is_open_at_the_end_is_told_to_end(program, pool):
+    """Its workers wait for work until functions that `threading` runs at the end tell them."""
+    source = "import numpy as np, denizen\n" + textwrap.dedent(POOLS[pool])
+    process, report = program(source)
+    assert process.stdout == "5\n", process.stderr
+    assert process.returncode == 0 and "Traceback" not in process.stderr
+    assert report["leaks"] == []
+
+
+def test_what_functions_at_the_end_raise_is_printed(program):
+    process, report = program(
+        """
+        import threading
+        threading._register_atexit(lambda: 1 / 0)
+        """
+    )
+    assert process.returncode == 0 and process.stderr.count("ZeroDivisionError") == 1
+    assert report is not None
+
+
 def test_a_daemon_thread_at_work_is_not_disturbed(program):
     process, report = program(
         """

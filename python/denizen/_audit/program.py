@@ -19,7 +19,7 @@ from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 
-__all__ = ["ProgramError", "clear_up", "run", "wait_for_end"]
+__all__ = ["ProgramError", "clear_up", "daemons", "run", "wait_for_end"]
 
 _CACHE = type(functools.lru_cache(len))
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
@@ -139,12 +139,28 @@ def _is_ours(trace: TracebackType) -> bool:
 
 
 def wait_for_end() -> None:
-    """What Python waits for and runs after a program's last line: its threads, but for daemons, and
-    what it registered with `atexit`."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
+    """What Python waits for and runs after a program's last line, in Python's order: functions that
+    tell the threads of pools to end, all threads but daemons, and what it registered with `atexit`.
+
+    What is raised meanwhile is printed and changes nothing, as in Python. When the interpreter ends
+    it comes here again and finds nothing left to do.
+    """
+    try:
+        threading._shutdown()  # type: ignore[attr-defined]
+    except BaseException:
+        traceback.print_exc()
+        # Not again when the interpreter ends.
+        getattr(threading, "_threading_atexits", []).clear()
     atexit._run_exitfuncs()
+
+
+def daemons() -> list[str]:
+    """Names of the threads that run on, whatever the program's last line was."""
+    return sorted(
+        thread.name
+        for thread in threading.enumerate()
+        if thread.daemon and thread is not threading.current_thread()
+    )
 
 
 def clear_up(before: Sequence[str]) -> None:
@@ -160,10 +176,7 @@ def clear_up(before: Sequence[str]) -> None:
         if (path := sysconfig.get_path(key))
     )
     known = set(before)
-    idle = all(
-        thread is threading.current_thread() or not thread.daemon
-        for thread in threading.enumerate()
-    )
+    idle = not daemons()
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         own = name == "__main__" or (
