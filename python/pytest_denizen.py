@@ -8,6 +8,7 @@ that is audited.
 from __future__ import annotations
 
 import gc
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -88,6 +89,7 @@ class _Watch:
     def begin(self) -> None:
         from denizen import Audit
 
+        _forget_the_last_exception()
         _garbage.collect_what_others_left()
         self.before = _live()
         trace, name = self.settings.trace, self.item.nodeid
@@ -168,21 +170,18 @@ class _Garbage:
 
     A test that leaves nothing behind needs none. What is left behind may be garbage, most often
     young. Older garbage that ends with it would make up for what the test leaves behind, so it is
-    collected before the test: after code that was not watched, and after failures. Their tracebacks
-    keep arrays until the call of the next test.
+    collected before the test: after code that was not watched, and after failures.
     """
 
     def __init__(self) -> None:
         #: Live objects by type at the end of the last test.
         self._live: Counter[str] | None = None
-        #: Tests before which garbage is to be collected.
-        self._tests = 0
+        #: Whether the last test failed.
+        self._failed = False
 
     def collect_what_others_left(self) -> None:
-        if self._tests or self._live != _live():
-            self._tests = max(self._tests - 1, 0)
-            if _live():
-                gc.collect()
+        if (self._failed or self._live != _live()) and _live():
+            gc.collect()
 
     def collect(self, until: Callable[[], bool]) -> None:
         """From the youngest objects to all, until enough has ended."""
@@ -193,11 +192,18 @@ class _Garbage:
 
     def note(self, passed: bool) -> None:
         self._live = _live()
-        if not passed:
-            self._tests = 2
+        self._failed = not passed
 
 
 _garbage = _Garbage()
+
+
+def _forget_the_last_exception() -> None:
+    """What the last failure left for a debugger: its traceback keeps arrays. pytest drops it too,
+    only later, when it calls the test: their end would make up for what the test leaves behind."""
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            delattr(sys, name)
 
 
 def _live() -> Counter[str]:
@@ -292,9 +298,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None]:
-    """A fixture that is wider than the test may make what outlives it."""
-    if not _watches or fixturedef.scope == "function":
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None]:
+    """A fixture that is wider than the test may make what outlives it. One of a class is not, where
+    there is no class: it ends with the test."""
+    if not _watches or fixturedef.scope == "function" or isinstance(request.node, pytest.Item):
         yield
         return
     with _watches[-1].excusing():

@@ -212,6 +212,83 @@ def test_next_leaks():
     assert "pytest_denizen" not in output
 
 
+@pytest.mark.parametrize("expected", ["", "@pytest.mark.xfail"], ids=["fails", "xfails"])
+def test_what_a_failure_keeps_makes_up_for_no_leak(run, expected):
+    """The frames of a failed test live until pytest calls the next one."""
+    outcomes, output = run(
+        test_a=f"""
+pytestmark = pytest.mark.denizen_audit
+
+{expected}
+def test_before():
+    array = ones(10)
+    assert array[0] == 2
+
+def test_leaks_fewer():
+    keep(4)
+
+{expected}
+def test_before_that():
+    array = ones(10)
+    assert array[0] == 2
+
+def test_leaks_more():
+    keep(13)
+
+{expected}
+def test_once_more():
+    array = ones(10)
+    assert array[0] == 2
+
+def test_leaks_nothing():
+    ones(3)
+"""
+    )
+    before = "XFAIL" if expected else "F"
+    assert outcomes == {
+        "test_before": before,
+        "test_leaks_fewer": "PE",
+        "test_before_that": before,
+        "test_leaks_more": "PE",
+        "test_once_more": before,
+        "test_leaks_nothing": "P",
+        "status": 1,
+    }
+    assert "4 denizen.Integer objects outlived the test\n" in output
+    assert "13 denizen.Integer objects outlived the test\n" in output
+
+
+def test_fixtures_of_a_class_are_no_wider_than_tests_outside_classes(run):
+    """There they end with the test, so nothing of theirs may stay."""
+    outcomes, output = run(
+        test_a="""
+@pytest.fixture(scope="class")
+def of_class():
+    yield ones(50)
+
+@pytest.mark.denizen_audit
+def test_leaks(of_class):
+    keep(20)
+
+@pytest.mark.denizen_audit
+def test_clean(of_class):
+    assert of_class.sum() == 50
+
+@pytest.mark.denizen_audit
+class TestClass:
+    def test_in_class(self, of_class):
+        assert of_class.sum() == 50
+"""
+    )
+    assert outcomes == {
+        "test_leaks": "PE",
+        "test_clean": "P",
+        "TestClass::test_in_class": "P",
+        "status": 1,
+    }
+    assert "20 denizen.Integer objects outlived the test" in output
+
+
 def test_fixtures_of_the_test_may_hold_arrays_and_wider_ones_keep_them(run):
     outcomes, output = run(
         conftest="""
