@@ -711,6 +711,26 @@ def test_json_goes_to_stdout_and_html_to_a_file(program, tmp_path):
     assert "<html" in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        "sys.stdout = sys.stderr = io.StringIO()",
+        "sys.stdout.close(); sys.stderr.close()",
+        "sys.stdout = sys.stderr = None",
+        "os.chdir('/')",
+    ],
+)
+def test_a_program_that_moves_away_is_reported_where_the_command_began(program, tmp_path, end):
+    # The file is named from where the command runs.
+    process, _ = program(
+        f"import io, os\n{textwrap.dedent(LEAK)}\n{end}\n", options=["--json", "from here.json"]
+    )
+    assert json.loads((tmp_path / "from here.json").read_text())["leaks"][0]["count"] == 3
+    assert "3 denizen.Rational objects outlived the audit" in process.stderr
+    assert "> program.py:4, in <module>" in process.stderr
+    assert process.returncode == 3 and "Traceback" not in process.stderr
+
+
 def test_an_interrupted_program_ends_as_interrupted(program):
     process, report = program("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
     assert process.returncode == 128 + signal.SIGINT

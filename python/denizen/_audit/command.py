@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
+from typing import TextIO
 
 from . import program
 from .audit import Audit
@@ -53,6 +55,7 @@ def _run(options: argparse.Namespace) -> int:
     target = " ".join([*(["-m"] if options.is_module else []), options.script, *options.arguments])
     before = list(sys.modules)
     process = os.getpid()
+    here, streams = os.getcwd(), (sys.stdout, sys.stderr)
     audit = Audit(trace=options.trace, raises=False, target=target)
     with audit:
         try:
@@ -66,8 +69,8 @@ def _run(options: argparse.Namespace) -> int:
         program.wait_for_end()
         program.clear_up(before)
         audit.stop()
+    _come_back(here, streams)
     report = audit.to_dict()
-    sys.stdout.flush()
     print(f"\n{audit}", file=sys.stderr)
     if options.json == "-":
         print(audit.to_json())
@@ -77,3 +80,29 @@ def _run(options: argparse.Namespace) -> int:
         options.html.write_text(page(dict(report)), encoding="utf-8")
     leaked = any(figures["leaked"] for figures in report["types"].values())
     return LEAKED if status == 0 and leaked else status
+
+
+def _come_back(here: str, streams: tuple[TextIO, TextIO]) -> None:
+    """The directory and the streams that the command began with: the program may have put others in
+    their place, or closed them."""
+    # The directory may be gone.
+    with contextlib.suppress(OSError):
+        os.chdir(here)
+    for stream in (sys.stdout, sys.stderr):
+        # The program's, whatever those are by now.
+        with contextlib.suppress(Exception):
+            stream.flush()
+    sys.stdout, sys.stderr = (
+        _opened(stream, descriptor) for descriptor, stream in enumerate(streams, start=1)
+    )
+
+
+def _opened(stream: TextIO, descriptor: int) -> TextIO:
+    """The stream, or another to the same place where the program closed it."""
+    if not stream.closed:
+        return stream
+    try:
+        return open(descriptor, "w", encoding=stream.encoding, closefd=False)
+    except OSError:
+        # Closed as well: what is written to files is all that remains.
+        return open(os.devnull, "w", encoding=stream.encoding)
