@@ -133,11 +133,15 @@ unsafe extern "C" fn get_loop<const INDICES: bool>(
             errors::raise(&within::missing(element, &format!("sort of kind {kind:#x}")));
             return -1;
         }
-        *out_loop =
-            Some(if INDICES { watched::pick::<Argsort>() } else { watched::pick::<Sort>() });
+        *out_loop = Some(if INDICES { argsort_loop } else { sort_loop });
         *out_auxdata = ptr::null_mut();
         let gil = if element.destroy_needs_gil() { NPY_METH_REQUIRES_PYAPI } else { 0 };
         *flags = class::loop_flags(element) | gil;
+        if INDICES {
+            watched::watch::<Argsort>(out_loop);
+        } else {
+            watched::watch::<Sort>(out_loop);
+        }
     }
     0
 }

@@ -30,9 +30,10 @@ pub(super) unsafe extern "C" fn get_clear_loop(
 ) -> c_int {
     // SAFETY: NumPy passes a descriptor of ours and valid places for the results.
     unsafe {
-        *out_loop = Some(watched::pick_traverse::<Clear>());
+        *out_loop = Some(clear);
         *out_auxdata = std::ptr::null_mut();
         *flags = traverse_flags(DType::of_descr(descr).element());
+        watched::watch_traverse::<Clear>(out_loop);
     }
     0
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     abi::{self, Report},
-    audit::Operation,
+    audit::{self, Operation},
     erased::{CellsMut, Failure},
     numpy_abi::{
         NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArrayMethod_Context, PyArrayMethod_Spec,
@@ -167,6 +167,11 @@ unsafe extern "C" fn get_loop(
         *out_loop = Some(strided(data));
         *out_auxdata = ptr::from_ref(data).cast_mut().cast();
         *flags = loop_flags(data);
+        match (data.core.is_some(), data.operands.len() <= FEW) {
+            (false, true) => watched::watch::<Elementwise<FEW>>(out_loop),
+            (false, false) => watched::watch::<Elementwise<MOST>>(out_loop),
+            (true, _) => watched::watch::<Generalised>(out_loop),
+        }
     }
     0
 }
@@ -182,6 +187,8 @@ pub(super) unsafe fn run(
     strides: *const isize,
 ) -> c_int {
     let auxdata = ptr::from_ref(data).cast_mut().cast();
+    // SAFETY: the data of a loop of ours.
+    let _at_work = audit::is_running().then(|| audit::at_work(unsafe { operation(auxdata) }));
     // SAFETY: the caller's promise; none of the three looks at the context.
     unsafe { strided(data)(ptr::null_mut(), arguments, dimensions, strides, auxdata) }
 }
@@ -189,9 +196,9 @@ pub(super) unsafe fn run(
 /// Which of the three surrounds a loop.
 fn strided(data: &LoopData) -> StridedLoop {
     match (data.core.is_some(), data.operands.len() <= FEW) {
-        (false, true) => watched::pick::<Elementwise<FEW>>(),
-        (false, false) => watched::pick::<Elementwise<MOST>>(),
-        (true, _) => watched::pick::<Generalised>(),
+        (false, true) => elementwise::<FEW>,
+        (false, false) => elementwise::<MOST>,
+        (true, _) => generalised,
     }
 }
 

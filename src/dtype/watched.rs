@@ -24,14 +24,27 @@ pub(super) trait Watched {
     unsafe fn operation(auxdata: *const NpyAuxData) -> Operation;
 }
 
-/// The loop, or its watched form while an audit runs. Called when NumPy asks for the loop, with the
-/// GIL.
-pub(super) fn pick<L: Watched>() -> StridedLoop {
-    if !audit::is_running() {
-        return L::LOOP;
+/// Puts the watched form of the loop in its place while an audit runs. The last thing that is done
+/// when NumPy asks for a loop, so that all else needs no register saved for it.
+///
+/// # Safety
+/// `out_loop` may be written; GIL held.
+#[inline(always)]
+pub(super) unsafe fn watch<L: Watched>(out_loop: *mut Option<StridedLoop>) {
+    if audit::is_running() {
+        // SAFETY: the caller's promise.
+        unsafe { replace::<L>(out_loop) };
     }
+}
+
+/// # Safety
+/// As for [`watch`].
+#[cold]
+#[inline(never)]
+unsafe fn replace<L: Watched>(out_loop: *mut Option<StridedLoop>) {
     audit::note_operation();
-    watched::<L>
+    // SAFETY: the caller's promise.
+    unsafe { out_loop.write(Some(watched::<L>)) };
 }
 
 unsafe extern "C" fn watched<L: Watched>(
@@ -58,9 +71,16 @@ pub(super) trait WatchedTraverse {
     const OPERATION: Operation;
 }
 
-/// As [`pick`], for loops over one run.
-pub(super) fn pick_traverse<L: WatchedTraverse>() -> TraverseLoop {
-    if audit::is_running() { watched_traverse::<L> } else { L::LOOP }
+/// As [`watch`], for loops over one run.
+///
+/// # Safety
+/// `out_loop` may be written.
+#[inline(always)]
+pub(super) unsafe fn watch_traverse<L: WatchedTraverse>(out_loop: *mut Option<TraverseLoop>) {
+    if audit::is_running() {
+        // SAFETY: the caller's promise.
+        unsafe { out_loop.write(Some(watched_traverse::<L>)) };
+    }
 }
 
 unsafe extern "C" fn watched_traverse<L: WatchedTraverse>(
@@ -81,6 +101,15 @@ unsafe extern "C" fn watched_traverse<L: WatchedTraverse>(
 #[inline]
 pub(super) fn at_work(operation: Operation) -> Option<AtWork> {
     audit::is_running().then(|| audit::at_work(operation))
+}
+
+/// Runs `work`, which is that operation: for slots that are called for each element, of which the
+/// usual ones should hold nothing that has to be dropped.
+#[cold]
+#[inline(never)]
+pub(super) fn at_work_on<R>(operation: Operation, work: impl FnOnce() -> R) -> R {
+    let _at_work = audit::at_work(operation);
+    work()
 }
 
 /// Makes a loop of a fixed name a [`Watched`] one.

@@ -88,13 +88,14 @@ unsafe extern "C" fn get_loop(
 ) -> c_int {
     // SAFETY: NumPy passes a context with our descriptors and valid places for the results.
     unsafe {
-        *out_loop = Some(if move_references != 0 {
-            watched::pick::<Move>()
-        } else {
-            watched::pick::<Copy>()
-        });
+        *out_loop = Some(if move_references != 0 { move_loop } else { copy_loop });
         *out_auxdata = ptr::null_mut();
         *flags = class::cast_flags();
+        if move_references != 0 {
+            watched::watch::<Move>(out_loop);
+        } else {
+            watched::watch::<Copy>(out_loop);
+        }
     }
     0
 }

@@ -1,6 +1,6 @@
 //! An element type: a client's vtable, checked once, behind methods that return `Result`s.
 
-use super::{Cells, CellsMut, Counters, Failure, Vacancy, observer};
+use super::{Cells, CellsMut, Counters, Failure, Vacancy};
 use crate::abi::{self, ElementVTable, Report};
 use std::{
     alloc::Layout,
@@ -266,7 +266,9 @@ impl ElementType {
                 &mut report,
             )
         };
-        self.copied(to.as_cells(), Failure::check(status, &report))
+        let done = if status == abi::OK { to.len() } else { report.done };
+        self.book_copies(to.as_cells(), done);
+        Failure::check(status, &report)
     }
 
     /// Copies live objects over live objects, in order.
@@ -300,17 +302,9 @@ impl ElementType {
                 &mut report,
             )
         };
-        self.copied(to.as_cells(), Failure::check(status, &report))
-    }
-
-    /// Tells who watches of the copies that were made, and passes the outcome on.
-    #[inline(always)]
-    fn copied(&self, to: Cells<'_>, outcome: Result<(), Failure>) -> Result<(), Failure> {
-        if observer::is_watching() {
-            let done = outcome.as_ref().map_or_else(|failure| failure.done, |()| to.len());
-            self.tell_copied(to.part(0, done.min(to.len())));
-        }
-        outcome
+        let done = if status == abi::OK { to.len() } else { report.done };
+        self.book_copies(to.as_cells(), done);
+        Failure::check(status, &report)
     }
 
     /// Assignment for types without one: copy to a spare cell, destroy the old value, move the

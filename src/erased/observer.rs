@@ -78,18 +78,149 @@ pub fn damaged(cells: NonNull<u8>, what: &str) {
     }
 }
 
+/// Tells the observer, if there is one, of a new segment.
+#[inline(always)]
+pub fn segment_made(cells: impl FnOnce() -> NonNull<u8>) {
+    #[cold]
+    #[inline(never)]
+    fn tell(cells: NonNull<u8>) {
+        if let Some(observer) = get() {
+            (observer.segment_made)(cells);
+        }
+    }
+    if is_watching() {
+        tell(cells());
+    }
+}
+
+/// Tells the observer, if there is one, that a segment goes.
+#[inline(always)]
+pub fn segment_gone(cells: impl FnOnce() -> NonNull<u8>) {
+    #[cold]
+    #[inline(never)]
+    fn tell(cells: NonNull<u8>) {
+        if let Some(observer) = get() {
+            (observer.segment_gone)(cells);
+        }
+    }
+    if is_watching() {
+        tell(cells());
+    }
+}
+
+// What follows hands its arguments to the cold functions one by one: whatever is passed by address
+// has to lie in memory, where the loops would keep it in registers, and that costs many times what
+// the load and the branch do.
 impl ElementType {
     /// Adds what an operation did to the counters, and tells the observer.
     #[inline(always)]
     pub fn book(&self, tally: Tally, place: Place<'_>) {
         self.counters().add(tally);
-        if is_watching() {
-            self.tell(tally, place);
+        if !is_watching() {
+            return;
         }
+        let Tally { constructed, destroyed, relocated, foreign, reconciled } = tally;
+        match place {
+            Place::Cells(cells) => {
+                let (data, stride, count) = (cells.address(0), cells.stride(), cells.len());
+                // SAFETY: the parts of a run.
+                unsafe {
+                    self.tell_of_cells(
+                        constructed,
+                        destroyed,
+                        relocated,
+                        foreign,
+                        reconciled,
+                        data,
+                        stride,
+                        count,
+                    );
+                }
+            }
+            Place::Moved { to, from } => {
+                let (data, stride, count) = (to.address(0), to.stride(), to.len());
+                debug_assert!(constructed + foreign == 0 && from.len() == count);
+                // SAFETY: the parts of two runs of one length.
+                unsafe {
+                    self.tell_of_moved(
+                        destroyed,
+                        relocated,
+                        reconciled,
+                        data,
+                        stride,
+                        from.address(0),
+                        from.stride(),
+                        count,
+                    );
+                }
+            }
+            Place::Scalar(cell) => self.tell_of_scalar(constructed, destroyed, foreign, cell),
+            Place::Passing => self.tell_of_passing(constructed, destroyed, foreign),
+        }
+    }
+
+    /// # Safety
+    /// `data`, `stride` and `count` are those of a run of cells.
+    #[cold]
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "one by one, so that they stay in registers")]
+    unsafe fn tell_of_cells(
+        &self,
+        constructed: u64,
+        destroyed: u64,
+        relocated: u64,
+        foreign: u64,
+        reconciled: u64,
+        data: *const u8,
+        stride: isize,
+        count: usize,
+    ) {
+        let tally = Tally { constructed, destroyed, relocated, foreign, reconciled };
+        // SAFETY: the caller's promise.
+        self.tell(tally, Place::Cells(unsafe { Cells::new(data, stride, count) }));
+    }
+
+    /// # Safety
+    /// The pointers and strides are those of two runs of `count` cells.
+    #[cold]
+    #[inline(never)]
+    #[expect(clippy::too_many_arguments, reason = "one by one, so that they stay in registers")]
+    unsafe fn tell_of_moved(
+        &self,
+        destroyed: u64,
+        relocated: u64,
+        reconciled: u64,
+        to: *const u8,
+        to_stride: isize,
+        from: *const u8,
+        from_stride: isize,
+        count: usize,
+    ) {
+        let tally = Tally { destroyed, relocated, reconciled, ..Tally::default() };
+        // SAFETY: the caller's promise.
+        let place = unsafe {
+            Place::Moved {
+                to: Cells::new(to, to_stride, count),
+                from: Cells::new(from, from_stride, count),
+            }
+        };
+        self.tell(tally, place);
     }
 
     #[cold]
     #[inline(never)]
+    fn tell_of_scalar(&self, constructed: u64, destroyed: u64, foreign: u64, cell: *const u8) {
+        let tally = Tally { constructed, destroyed, foreign, ..Tally::default() };
+        self.tell(tally, Place::Scalar(cell));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_of_passing(&self, constructed: u64, destroyed: u64, foreign: u64) {
+        let tally = Tally { constructed, destroyed, foreign, ..Tally::default() };
+        self.tell(tally, Place::Passing);
+    }
+
     fn tell(&self, tally: Tally, place: Place<'_>) {
         if tally != Tally::default()
             && let Some(observer) = get()
@@ -98,13 +229,27 @@ impl ElementType {
         }
     }
 
-    /// Tells the observer that the live ones of these cells were copied here; of a type without a
-    /// zero promise all are live.
+    /// Tells the observer, if there is one, that the live ones among the first `done` of these cells
+    /// were copied here; of a type without a zero promise all are live.
+    #[inline(always)]
+    pub(super) fn book_copies(&self, cells: Cells<'_>, done: usize) {
+        if is_watching() {
+            // SAFETY: the parts of a run.
+            unsafe {
+                self.tell_of_copies(cells.address(0), cells.stride(), done.min(cells.len()));
+            }
+        }
+    }
+
+    /// # Safety
+    /// `data`, `stride` and `count` are those of a run of cells.
     #[cold]
     #[inline(never)]
-    pub(super) fn tell_copied(&self, copies: Cells<'_>) {
+    unsafe fn tell_of_copies(&self, data: *const u8, stride: isize, count: usize) {
+        // SAFETY: the caller's promise.
+        let cells = unsafe { Cells::new(data, stride, count) };
         let count =
-            if self.has_zero_promise() { self.vacancy().count_live(copies) } else { copies.len() };
+            if self.has_zero_promise() { self.vacancy().count_live(cells) } else { cells.len() };
         if let Some(observer) = get().filter(|_| count > 0) {
             (observer.copied)(self, count as u64);
         }

@@ -83,11 +83,7 @@ impl Segment {
         let segment = Segment(header);
         segment.header().seal();
         segment.set_canaries();
-        if observer::is_watching()
-            && let Some(observer) = observer::get()
-        {
-            (observer.segment_made)(segment.cells());
-        }
+        observer::segment_made(|| segment.cells());
         Ok(segment)
     }
 
@@ -140,11 +136,7 @@ impl Segment {
     /// # Safety
     /// Nobody uses the segment any more.
     pub(super) unsafe fn release(self) {
-        if observer::is_watching()
-            && let Some(observer) = observer::get()
-        {
-            (observer.segment_gone)(self.cells());
-        }
+        observer::segment_gone(|| self.cells());
         let mut header = self.0;
         let source = self.source();
         let side = self.header().replace_side_bitmap(None);

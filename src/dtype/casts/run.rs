@@ -288,13 +288,14 @@ pub(super) unsafe extern "C" fn get_loop(
             return -1;
         };
         let moves = move_references != 0 && entry.elements[0].is_some();
-        *out_loop = Some(if moves {
-            watched::pick::<CastLoop<true>>()
-        } else {
-            watched::pick::<CastLoop<false>>()
-        });
+        *out_loop = Some(if moves { cast_loop::<true> } else { cast_loop::<false> });
         *out_auxdata = ptr::from_ref(entry).cast_mut().cast();
         *flags = class::cast_flags();
+        if moves {
+            watched::watch::<CastLoop<true>>(out_loop);
+        } else {
+            watched::watch::<CastLoop<false>>(out_loop);
+        }
     }
     0
 }
