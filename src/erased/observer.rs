@@ -138,9 +138,11 @@ impl ElementType {
                 }
             }
             Place::Moved { to, from } => {
-                let (data, stride, count) = (to.address(0), to.stride(), to.len());
-                debug_assert!(constructed + foreign == 0 && from.len() == count);
-                // SAFETY: the parts of two runs of one length.
+                debug_assert_eq!(constructed + foreign, 0);
+                // A run of stride 0 may be given as its one cell.
+                let count = to.len().max(from.len());
+                let (data, stride) = (to.address(0), to.stride());
+                // SAFETY: the parts of two runs of one length, or of one cell again and again.
                 unsafe {
                     self.tell_of_moved(
                         destroyed,
