@@ -101,6 +101,60 @@ def test_a_plan_counts_and_fails_once():
     assert _runtime._end_fault() == (0, False)
 
 
+def test_a_crash_without_a_fault_is_said_once_and_sends_to_the_check():
+    report = found(lambda s: ctypes.string_at(0))
+    assert [finding.step for finding in report.findings] == [-1] and report.status() == 1
+    table = report.table()
+    assert "1 operation crashes WITHOUT a fault" in table and "`denizen check` first" in table
+    assert "allocation -1" not in table
+
+
+def test_operations_with_a_sample_of_their_steps_are_named():
+    report = found(lambda s: [s.zeros(10) for _ in range(30)], limit=5, budget=1e6)
+    assert "some: operation: allocation, 5 of 30" in report.table()
+
+
+class CountsNothing:
+    """A source that was wired to nothing."""
+
+    def plan(self, after):
+        pass
+
+    def end(self):
+        return 0, False
+
+
+COUNTS_NOTHING = CountsNothing()
+
+
+def test_a_source_that_counts_nothing_tests_nothing_and_says_so():
+    table = Table("some")
+    table.add("operation", lambda s: s.a.copy())
+    kind = f"{__name__}:COUNTS_NOTHING"
+    report = run_faults(denizen.Integer, ["allocation", kind], tables=[table], jobs=1)
+    assert f"{kind}: NOTHING WAS TESTED" in report.table()
+    assert report.untried() == [kind]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--faults", "--html", "page.html"], "with --faults write --json"),
+        (["--kind", "heap"], "add --faults"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(arguments, complaint, tmp_path):
+    end = subprocess.run(
+        [sys.executable, "-m", "denizen", "check", "denizen:Integer", *arguments],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert end.returncode == 2 and complaint in end.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_sources_that_cannot_be_used_say_why():
     with pytest.raises(ValueError, match="nothing. is no kind of fault"):
         _runtime._plan_fault("nothing", 1)

@@ -119,6 +119,15 @@ def _cannot_write(path: Path) -> str | None:
     return None
 
 
+def _contradiction(options: argparse.Namespace) -> str | None:
+    """Options that would do nothing together."""
+    if options.faults and options.html is not None:
+        return "--html shows a check without faults; with --faults write --json FILE"
+    if options.kind and not options.faults:
+        return "--kind says what fails with --faults: add --faults"
+    return None
+
+
 def _run(options: argparse.Namespace) -> int:
     # Imported here: the other commands need none of the operations.
     from .element import ElementError, find_dtype, find_values
@@ -132,6 +141,9 @@ def _run(options: argparse.Namespace) -> int:
         return 0
     if options.element is None:
         print("denizen check: name an element type, as in denizen:Integer", file=sys.stderr)
+        return 2
+    if problem := _contradiction(options):
+        print(f"denizen check: {problem}", file=sys.stderr)
         return 2
     files = [path for path in (options.json, options.html) if path is not None]
     for problem in filter(None, map(_cannot_write, files)):

@@ -11,6 +11,10 @@ __all__ = ["FORMAT", "FaultFinding", "FaultReport", "Tried"]
 
 #: Version of the JSON format. Keys may be added to a version; none goes or changes its meaning.
 FORMAT = 1
+#: The step of a finding that needs no fault.
+ALONE = -1
+#: Most operations that a table names in a list.
+_NAMED = 30
 
 
 @dataclass
@@ -44,7 +48,7 @@ class FaultFinding:
     operation: str
     #: What failed.
     kind: str
-    #: After how many steps; -1 for a crash without any fault.
+    #: After how many steps; `ALONE` for a crash without any fault.
     step: int
     #: "crashes", "leaks", "unusable", "wrong result", "other error" or "no error".
     what: str
@@ -91,18 +95,48 @@ class FaultReport:
             yield ""
             yield (
                 f"{len(sampled)} of {len(self.tried)} were tried with an even sample of their "
-                f"steps (limit {self.limit} steps or the time of an operation)"
+                f"steps (limit {self.limit} steps or the time of an operation):"
             )
+            for tried in sampled[:_NAMED]:
+                yield f"  {tried.operation}: {tried.kind}, {tried.planned} of {tried.steps}"
+            if len(sampled) > _NAMED:
+                yield f"  and {len(sampled) - _NAMED} more, which --json names"
+        for kind in self.untried():
+            yield ""
+            yield f"{kind}: NOTHING WAS TESTED, as no operation makes a step of this kind"
         if functions := self.functions():
             yield ""
             yield "failed: " + ", ".join(f"{name} {count}" for name, count in functions.items())
+        yield from self._crashes_alone()
         yield from self._findings()
         yield ""
         yield f"{self.failures()} failures in {self.seconds:.1f} s"
 
+    def _crashes_alone(self) -> Iterator[str]:
+        """Crashes without any fault, said once: another command is for them."""
+        alone = [finding for finding in self.findings if finding.step == ALONE]
+        if not alone:
+            return
+        titles = list(dict.fromkeys(finding.operation for finding in alone))
+        yield ""
+        crash = "1 operation crashes" if len(titles) == 1 else f"{len(titles)} operations crash"
+        yield f"{crash} WITHOUT a fault, and no fault was tried there: run `denizen check` first"
+        yield from (f"  {title}" for title in titles[:_NAMED])
+        if len(titles) > _NAMED:
+            yield f"  and {len(titles) - _NAMED} more, which --json names"
+        yield f"the first: {alone[0].detail}"
+        yield from (f"  | {line}" for line in alone[0].errors.splitlines()[:12])
+
+    def untried(self) -> list[str]:
+        """Kinds of which no operation makes a step."""
+        stepped = {tried.kind for tried in self.tried if tried.steps}
+        return [kind for kind in self.kinds if kind not in stepped]
+
     def _findings(self) -> Iterator[str]:
         grouped: dict[tuple[str, str, str], list[FaultFinding]] = {}
         for finding in self.findings:
+            if finding.step == ALONE:
+                continue
             key = (finding.operation, finding.kind, finding.what)
             grouped.setdefault(key, []).append(finding)
         if grouped:
