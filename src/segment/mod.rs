@@ -29,6 +29,8 @@
 //!   rather than guessed at if it is never cleared before the segment is freed.
 
 mod bitmap;
+#[cfg(test)]
+mod failing_tests;
 mod header;
 mod inspect;
 mod integrity;

@@ -350,7 +350,8 @@ impl Segment {
             destructor = destructor.and(destroyed);
             moved.map_err(|failure| failure.after(done * pieces.step))?;
         }
-        destructor.map_err(|failure| failure.after(range.len()))
+        // The failure counts within the destination.
+        destructor.map_err(|failure| failure.at(range.len()))
     }
 
     /// Moves the `live` ones of at most 64 cells to vacant cells.

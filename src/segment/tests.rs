@@ -8,7 +8,7 @@
 use super::*;
 use crate::testing::{Allocator, Counts, Kind, Mishap, TracerType};
 
-fn bound(tracer: TracerType, count: usize) -> Segment {
+pub(super) fn bound(tracer: TracerType, count: usize) -> Segment {
     let bytes = count * tracer.element.size();
     let segment =
         Segment::allocate(bytes, tracer.element.align(), Some(tracer.element), true).unwrap();
@@ -16,14 +16,14 @@ fn bound(tracer: TracerType, count: usize) -> Segment {
     segment
 }
 
-fn live(tracer: TracerType) -> i64 {
+pub(super) fn live(tracer: TracerType) -> i64 {
     let Counts { live, .. } = tracer.counts();
     assert_eq!(tracer.element.counters().read().live, live, "ledger and objects disagree");
     live
 }
 
 /// Builds an object of value `index + 1` in each of the cells.
-fn fill(tracer: TracerType, segment: Segment, cells: Range<usize>) {
+pub(super) fn fill(tracer: TracerType, segment: Segment, cells: Range<usize>) {
     unsafe {
         segment.materialise(cells.clone()).unwrap();
         for index in cells {
@@ -40,7 +40,7 @@ fn fill(tracer: TracerType, segment: Segment, cells: Range<usize>) {
     }
 }
 
-fn value(tracer: TracerType, segment: Segment, index: usize) -> i64 {
+pub(super) fn value(tracer: TracerType, segment: Segment, index: usize) -> i64 {
     unsafe { tracer.value(segment.run(tracer.element, index..index + 1).address(0)) }
 }
 
