@@ -1,7 +1,7 @@
 //! Arrays of a legacy dtype in handler mode, and a plain model of what their cells hold under random
 //! raw copies, resizes, sweeps and failures.
 //!
-//! The property test beside `handler::objects` and the fuzz target run the same [`run`].
+//! The property test beside `handler::objects` and the fuzz target run the same [`run_legacy`].
 #![expect(
     clippy::undocumented_unsafe_blocks,
     reason = "every block works on cells of an `Array`, which the model's thread owns alone"
