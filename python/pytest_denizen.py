@@ -29,6 +29,9 @@ _NONE: Mapping[str, int] = MappingProxyType({})
 #: Places of leaked objects that a message names.
 _MOST_PLACES = 5
 
+#: Frames of a stack before those that are left out of it.
+_EDGE = 50
+
 #: Stack frames of these packages are between the test and Python; nobody looks for a leak there.
 _RUNNERS = ("_pytest", "pluggy", "unittest", "xdist")
 
@@ -128,12 +131,17 @@ class _Watch:
         """What to say of the objects that outlive the test, if any do that may not."""
         if self.audit is None or not (self.settings.judged and self.passed):
             return None
+        allow = self.settings.allow
+        if allow and (unknown := _unknown(allow)):
+            return f"{self.item.nodeid}: the marker {_NAME} {unknown}"
         left = self.left - self.excused
-        left = Counter({n: c for n, c in left.items() if c > self.settings.allow.get(n, 0)})
+        left = Counter({n: c for n, c in left.items() if c > allow.get(n, 0)})
         if not left:
             return None
         counted = ", ".join(
-            f"{count} {name} object{'s' if count != 1 else ''}" for name, count in left.items()
+            f"{count} {name} object{'s' if count != 1 else ''}"
+            + (f" ({allow[name]} allowed)" if name in allow else "")
+            for name, count in left.items()
         )
         return "\n".join([f"{counted} outlived the test", *self._lines(left)])
 
@@ -206,6 +214,19 @@ def _forget_the_last_exception() -> None:
             delattr(sys, name)
 
 
+def _unknown(allow: Mapping[str, int]) -> str | None:
+    """What to say of names that no type has. Types may be registered as late as by the test."""
+    from denizen import types
+
+    known = types()
+    for name in allow:
+        if name not in known:
+            like = [full for full in known if full.rpartition(".")[2] == name.rpartition(".")[2]]
+            meant = f"is {like[0]} meant?" if like else f"there are {', '.join(known)}"
+            return f"allows {name!r} objects, but no element type is called so; {meant}"
+    return None
+
+
 def _live() -> Counter[str]:
     from denizen import stats
 
@@ -226,13 +247,14 @@ def _places(audit: Audit) -> Counter[_Place]:
 
 def _without_runners(leak: Leak, count: int) -> Leak:
     """The leak with this many objects, and the part of its stack that is not pytest's own."""
-    stack = leak["stack"]
+    stack, left_out = leak["stack"], leak["left_out"]
     for index, site in enumerate(stack):
         parts = site["file"].replace("\\", "/").split("/")
         if index and any(runner in parts for runner in _RUNNERS):
             stack = stack[:index]
+            left_out = left_out if index > _EDGE else 0
             break
-    return {**leak, "count": count, "stack": stack}
+    return {**leak, "count": count, "stack": stack, "left_out": left_out}
 
 
 def _drop_what_pytest_keeps(item: pytest.Item) -> None:

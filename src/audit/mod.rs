@@ -8,7 +8,6 @@
 //! one, waits for the GIL or runs Python code.
 
 mod operation;
-mod regions;
 mod session;
 mod sites;
 #[cfg(test)]
@@ -17,7 +16,7 @@ mod timeline;
 
 pub use operation::{AtWork, Operation, at_work};
 pub use session::{Damage, ForeignRow, Home, Leak, RowKey, Session, TypeReport};
-pub use sites::{Code, Frame, Interpreter, Line, Sites, Where};
+pub use sites::{Code, Frame, Interpreter, Line, Sites, Stack, Where};
 
 use crate::{
     erased::{

@@ -1,6 +1,6 @@
 //! The books of one audit: what each type's objects did, and where those are that still live.
 
-use super::{operation::Operation, regions::Regions, sites::Where, timeline::Timeline};
+use super::{operation::Operation, sites::Where, timeline::Timeline};
 use crate::{
     abi::Stats,
     erased::{Cells, ElementType, Place, Tally},
@@ -86,14 +86,6 @@ pub struct ForeignRow {
     pub relocated: u64,
     /// Loop calls.
     pub calls: u64,
-    regions: Regions,
-}
-
-impl ForeignRow {
-    /// How many pieces of memory the cells lay in.
-    pub fn segments(&self) -> usize {
-        self.regions.count()
-    }
 }
 
 /// Memory that was found damaged.
@@ -132,7 +124,8 @@ impl Home {
     }
 }
 
-/// Objects of one type that outlive the audit, in one kind of place, made at one site.
+/// Objects of one type that outlive the audit, in one kind of place, made by one stack of calls as
+/// far as it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leak {
     /// Objects.
@@ -145,7 +138,7 @@ pub struct Leak {
     pub bytes: usize,
     /// When the first of them was made, in seconds.
     pub first_made: f64,
-    /// Where the first of them was made.
+    /// Where they were made.
     pub at: Where,
 }
 
@@ -280,13 +273,15 @@ impl Session {
         operation: Operation,
         here: &mut dyn FnMut() -> Where,
     ) {
-        let (run, relocated) = match place {
-            Place::Moved { to, .. } if !to.is_empty() && home(element, to).is_none() => (
-                Some(to),
-                if owner_map::adopted_at(to.address(0)).is_some() { 0 } else { tally.relocated },
-            ),
-            Place::Cells(cells) => (Some(cells), 0),
-            _ => (None, 0),
+        let relocated = match place {
+            Place::Moved { to, .. }
+                if !to.is_empty()
+                    && home(element, to).is_none()
+                    && owner_map::adopted_at(to.address(0)).is_none() =>
+            {
+                tally.relocated
+            }
+            _ => 0,
         };
         if tally.foreign + relocated == 0 {
             return;
@@ -296,10 +291,6 @@ impl Session {
         row.constructed += tally.foreign;
         row.relocated += relocated;
         row.calls += 1;
-        if let Some(run) = run.filter(|run| !run.is_empty()) {
-            let ends = [0, run.len() - 1].map(|index| run.address(index).addr());
-            row.regions.add(ends[0].min(ends[1]), ends[0].max(ends[1]) + element.size());
-        }
     }
 
     /// A segment that may be older than the audit holds `gained` more objects.
@@ -465,9 +456,9 @@ impl Session {
         if outlived == 0 {
             return Vec::new();
         }
-        let mut groups: HashMap<(Home, Option<u32>), Leak> = HashMap::new();
+        let mut groups: HashMap<(Home, Where), Leak> = HashMap::new();
         let mut add = |home, at: Where, made: f64, count, segments, bytes| {
-            let leak = groups.entry((home, at.site)).or_insert(Leak {
+            let leak = groups.entry((home, at)).or_insert(Leak {
                 count: 0,
                 home,
                 segments: 0,
@@ -478,9 +469,7 @@ impl Session {
             leak.count += count;
             leak.segments += segments;
             leak.bytes += bytes;
-            if made < leak.first_made {
-                (leak.first_made, leak.at) = (made, at);
-            }
+            leak.first_made = leak.first_made.min(made);
         };
         let mut found = 0;
         for (cells, tracked) in &self.segments {

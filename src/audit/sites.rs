@@ -1,6 +1,9 @@
 //! Where in the Python program something happened: frames and stacks, each kept once.
 
-use std::{collections::HashMap, hash::Hash};
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::Hash,
+};
 
 /// Where a frame is at work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,8 +59,17 @@ pub struct Where {
 
 /// Whole stacks that are kept of each site, unless all are.
 const WHOLE_STACKS: u32 = 4;
-/// Most frames of a stack.
-const DEEPEST: usize = 100;
+/// Frames that are kept at each end of a stack; those between are counted.
+const EDGE: usize = 50;
+
+/// The frames of a call, the innermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Stack {
+    /// Lines of the frames.
+    pub lines: Vec<u32>,
+    /// How many more there are after the first [`EDGE`] of them.
+    pub left_out: usize,
+}
 
 /// Numbers values in the order in which they are first seen.
 #[derive(Debug)]
@@ -90,7 +102,7 @@ pub struct Sites {
     lines: Numbered<Line>,
     /// The number of the line of each frame that was seen.
     frames: HashMap<Frame, u32>,
-    stacks: Numbered<Box<[u32]>>,
+    stacks: Numbered<Stack>,
     /// The code objects that are kept alive.
     codes: HashMap<usize, Code>,
     /// Whole stacks that are kept of each site.
@@ -100,7 +112,9 @@ pub struct Sites {
 impl Sites {
     /// Where this thread is. `every`: with the whole stack in any case.
     pub fn here(&mut self, interpreter: Interpreter, every: bool) -> Where {
-        let mut stack = Vec::new();
+        let mut inner = Vec::new();
+        let mut outer = VecDeque::new();
+        let mut left_out = 0;
         let mut site = None;
         let mut whole = true;
         (interpreter.walk)(&mut |frame| {
@@ -110,18 +124,28 @@ impl Sites {
                 let number = (interpreter.line)(frame);
                 self.lines.number(Line { code: frame.code, number })
             });
-            stack.push(number);
+            if inner.len() < EDGE {
+                inner.push(number);
+            } else {
+                if outer.len() == EDGE {
+                    outer.pop_front();
+                    left_out += 1;
+                }
+                outer.push_back(number);
+            }
             if site.is_none() && !library {
                 site = Some(number);
                 whole = every || self.whole.get(&number).is_none_or(|kept| *kept < WHOLE_STACKS);
             }
-            (site.is_none() || whole) && stack.len() < DEEPEST
+            site.is_none() || whole
         });
-        let site = site.or(stack.first().copied());
+        let site = site.or(inner.first().copied());
         if let Some(site) = site.filter(|_| whole) {
             *self.whole.entry(site).or_default() += 1;
         }
-        let stack = (!stack.is_empty()).then(|| self.stacks.number(stack.into()));
+        inner.extend(outer);
+        let stack =
+            (!inner.is_empty()).then(|| self.stacks.number(Stack { lines: inner, left_out }));
         Where { site, stack }
     }
 
@@ -130,9 +154,9 @@ impl Sites {
         &self.lines.values
     }
 
-    /// The lines of a stack, the innermost first.
-    pub fn stack(&self, at: Where) -> &[u32] {
-        at.stack.map_or(&[], |stack| &self.stacks.values[stack as usize])
+    /// The stack of a place.
+    pub fn stack(&self, at: Where) -> Stack {
+        at.stack.map_or_else(Stack::default, |stack| self.stacks.values[stack as usize].clone())
     }
 
     /// A line in words: `file:number in function`.
@@ -191,7 +215,7 @@ mod tests {
         let at = sites.here(FAKE, false);
         let site = at.site.unwrap() as usize;
         assert_eq!(sites.lines()[site].code, 300);
-        assert_eq!(sites.stack(at).len(), 4);
+        assert_eq!(sites.stack(at).lines.len(), 4);
         enter(&[1, 2]);
         let at = sites.here(FAKE, false);
         assert_eq!(sites.lines()[at.site.unwrap() as usize].code, 1);
@@ -207,12 +231,30 @@ mod tests {
                 .map(|outer| {
                     enter(&[1, 300, 500 + outer]);
                     let at = sites.here(FAKE, every);
-                    sites.stack(at).len()
+                    sites.stack(at).lines.len()
                 })
                 .collect()
         };
         assert_eq!(lengths(false), [3, 3, 3, 3, 2, 2, 2, 2, 2, 2]);
         assert_eq!(lengths(true), [3; 10]);
+        sites.release(FAKE);
+    }
+
+    #[test]
+    fn deep_stacks_keep_both_ends_and_count_what_is_between() {
+        let mut sites = Sites::default();
+        for depth in [2 * EDGE, 2 * EDGE + 1, 1000] {
+            let codes: Vec<usize> = (300..300 + depth).collect();
+            enter(&codes);
+            let at = sites.here(FAKE, true);
+            let stack = sites.stack(at);
+            let mut kept: Vec<usize> =
+                stack.lines.iter().map(|line| sites.lines()[*line as usize].code).collect();
+            assert_eq!(stack.left_out, depth - 2 * EDGE);
+            let ends = kept.split_off(EDGE);
+            assert_eq!(kept, codes[..EDGE]);
+            assert_eq!(ends, codes[depth - EDGE..]);
+        }
         sites.release(FAKE);
     }
 

@@ -112,7 +112,7 @@ fn objects_outside_segments_are_followed_by_their_addresses() {
         session
             .foreign(element)
             .into_iter()
-            .map(|((_, operation, _), row)| (operation.name, row.constructed, row.segments()))
+            .map(|((_, operation, _), row)| (operation.name, row.constructed, row.calls))
             .collect::<Vec<_>>()
     });
     assert_eq!(rows.unwrap(), [("fill", 8, 1)]);

@@ -2,7 +2,7 @@
 //! program is as the recorder asks for it.
 
 use crate::{
-    audit::{self, Code, Frame, Interpreter, Line, Operation, Session, Sites, Where},
+    audit::{self, Code, Frame, Interpreter, Line, Operation, Session, Sites, Stack, Where},
     dtype::{errors, register},
     erased::ElementType,
 };
@@ -41,7 +41,8 @@ pub fn end(number: u64) {
 }
 
 /// The books of an audit. Sites are indices into `lines`, a list of code objects and numbers of
-/// lines; stacks are lists of such, the innermost first.
+/// lines; stacks are lists of such, the innermost first, with the number of frames that are left out
+/// in the middle. A leak is of one stack.
 ///
 /// # Errors
 /// `RuntimeError` for an audit that has ended.
@@ -66,7 +67,7 @@ struct Row {
 struct LeakRow {
     name: &'static str,
     leak: audit::Leak,
-    stack: Vec<u32>,
+    stack: Stack,
 }
 
 /// A copy of the books, made while everybody waits, without Python objects.
@@ -76,7 +77,7 @@ struct Books {
     leaks: Vec<LeakRow>,
     foreign: Vec<Row>,
     reconciled: Vec<Row>,
-    damages: Vec<(audit::Damage, Vec<u32>)>,
+    damages: Vec<(audit::Damage, Stack)>,
     timeline: (Vec<f64>, Vec<(&'static str, Vec<i64>)>),
     lines: Vec<(Py<PyAny>, i32)>,
 }
@@ -88,7 +89,7 @@ impl Books {
         sites: &Sites,
         elements: &[&'static ElementType],
     ) -> Books {
-        let stack = |at: Where| sites.stack(at).to_vec();
+        let stack = |at: Where| sites.stack(at);
         let mut books = Books {
             seconds: session.seconds(),
             types: Vec::new(),
@@ -111,7 +112,6 @@ impl Books {
             }
             for ((_, operation, site), row) in session.foreign(element) {
                 let numbers = vec![
-                    ("segments", row.segments() as u64),
                     ("constructed", row.constructed),
                     ("relocated", row.relocated),
                     ("calls", row.calls),
@@ -162,7 +162,8 @@ impl Books {
             entry.set_item("bytes", leak.bytes)?;
             entry.set_item("first_made", leak.first_made)?;
             entry.set_item("site", leak.at.site)?;
-            entry.set_item("stack", stack)?;
+            entry.set_item("stack", &stack.lines)?;
+            entry.set_item("left_out", stack.left_out)?;
             leaks.append(entry)?;
         }
         all.set_item("leaks", leaks)?;
@@ -187,7 +188,8 @@ impl Books {
             entry.set_item("segment", format!("{:#x}", damage.cells))?;
             entry.set_item("what", &damage.what)?;
             entry.set_item("site", damage.at.site)?;
-            entry.set_item("stack", stack)?;
+            entry.set_item("stack", &stack.lines)?;
+            entry.set_item("left_out", stack.left_out)?;
             damages.append(entry)?;
         }
         all.set_item("corruptions", damages)?;

@@ -110,7 +110,7 @@ def test_the_page_says_what_outlives_the_audit_and_where_it_was_made():
     shown = Page(page(report(leaks=[LEAK])))
     assert "10 objects outlive the audit , made at 1 place" in shown.text
     assert "10 denizen.Integer simulate.py:12" in shown.text
-    assert "in arrays, 1 segment, 80 bytes, first made at 350 ms" in shown.text
+    assert "in 1 array, 80 bytes, first made at 350 ms" in shown.text
     assert "simulate.py:40 in step remember(x)" in shown.text
     assert "1,234" in shown.text and "peak 1,200" in shown.text
     assert {"timeline", "types", "leaks"} <= {found.get("id") for found in shown.of("section")}
@@ -118,6 +118,29 @@ def test_the_page_says_what_outlives_the_audit_and_where_it_was_made():
 
 def test_nothing_lost_is_said_too():
     assert "Everything that was made is gone." in Page(page(report(live=(0, 5, 0)))).text
+
+
+def test_old_objects_that_went_are_told_from_nothing_lost():
+    one = report(live=(8, 9, 4))
+    one["types"]["denizen.Integer"] |= {"live_before": 8, "leaked": 0}
+    shown = Page(page(one)).text
+    assert "no more denizen.Integer objects than before (4 alive, 8 before)." in shown
+    assert "Everything" not in shown
+
+
+def test_several_callers_and_frames_that_are_left_out_are_told():
+    stack = [site(), *(site(line=line) for line in range(100, 199))]
+    deep = LEAK | {"stack": stack, "left_out": 400, "callers": "several"}
+    text = page(report(leaks=[deep]))
+    assert "from several callers; --trace" in Page(text).text
+    assert text.index("simulate.py:148") < text.index("(400 more frames)")
+    assert text.index("(400 more frames)") < text.index("simulate.py:149")
+    recursive = page(report(leaks=[LEAK | {"stack": [site(), site(line=2), site()]}]))
+    assert recursive.count('<li class="here">') == 1
+
+
+def test_notes_are_shown():
+    assert "a <note>" in Page(page(report(notes=["a <note>"]))).text
 
 
 def test_a_leak_without_a_site_is_shown():
@@ -132,9 +155,7 @@ def test_other_findings_have_their_tables():
         page(
             report(
                 foreign=[
-                    entry
-                    | {"operation": "cast to int64", "segments": 3, "constructed": 3000}
-                    | {"calls": 7}
+                    entry | {"operation": "cast to int64", "constructed": 3000} | {"calls": 7}
                 ],
                 reconciled=[entry | {"operation": "shuffle", "bits": 17, "site": None}],
                 corruptions=[{"segment": "0x7f00", "what": "8 bytes overwritten", "site": site()}],
@@ -142,7 +163,7 @@ def test_other_findings_have_their_tables():
         )
     )
     assert "cast to int64 denizen.Integer simulate.py:12 in remember" in shown.text
-    assert "3,000 0 3 7" in shown.text
+    assert "3,000 0 7" in shown.text
     assert "shuffle denizen.Integer unknown 17" in shown.text
     assert "1 segment of memory overwritten." in shown.text
     assert "0x7f00 8 bytes overwritten" in shown.text

@@ -388,6 +388,10 @@ class TestAllowed:
     def test_not_at_all(self):
         keep(100)
 
+@pytest.mark.denizen_audit(allow={"Integer": 3})
+def test_no_such_type():
+    pass
+
 @pytest.mark.denizen_audit(trace=True)
 def test_trace(denizen_audit):
     assert denizen_audit.to_dict()["trace"]
@@ -410,13 +414,16 @@ def test_no_bool():
         "TestAllowed::test_many": "PE",
         "TestAllowed::test_other_type": "PE",
         "TestAllowed::test_not_at_all": "P",
+        "test_no_such_type": "PE",
         "test_trace": "P",
         "test_unknown": "E",
         "test_no_mapping": "E",
         "test_no_bool": "E",
         "status": 1,
     }
+    assert "6 denizen.Integer objects (5 allowed) outlived the test" in output
     assert "1 denizen.Rational object outlived the test" in output
+    assert "'Integer' objects, but no element type is called so; is denizen.Integer mean" in output
     assert "the marker denizen_audit got an unexpected keyword argument 'alow'" in output
     assert "got allow=3; numbers by names of types are expected" in output
 

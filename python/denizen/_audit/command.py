@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import os
 import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from .. import _runtime
+from .._files import cannot_write
 from . import program
 from .audit import Audit
 from .page import page
@@ -27,10 +32,11 @@ of init bitmaps were corrected.
 Arrays that module globals hold at the end are no leak: when the program has ended, with its
 threads and its atexit functions, __main__ and the modules that it imported are dropped (those of
 installed packages stay), caches of functools are emptied, garbage is collected, and then the
-report is made.
+report is made. What happens in child processes is not counted.
 
 The report goes to stderr, so that stdout is the program's. The exit status is the program's own;
-where that is 0 and objects are alive, it is {LEAKED}. 2: there is no such program.
+where that is 0 and objects are alive, it is {LEAKED}. 2: there is no such program, or a
+report cannot be written.
 """
 
 
@@ -53,6 +59,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     target = " ".join([*(["-m"] if options.is_module else []), options.script, *options.arguments])
+    files = {
+        name: Path(file).absolute()
+        for name, file in (("json", options.json), ("html", options.html))
+        if file not in (None, "-")
+    }
+    # The program may take long, or change the directory.
+    for problem in filter(None, map(cannot_write, files.values())):
+        print(f"denizen: {problem}", file=sys.stderr)
+        return 2
     before = list(sys.modules)
     process = os.getpid()
     here, streams = os.getcwd(), (sys.stdout, sys.stderr)
@@ -67,17 +82,26 @@ def _run(options: argparse.Namespace) -> int:
             # A child that the program forked: the report is the parent's.
             return status
         program.wait_for_end()
+        gc.collect()
+        held = _live()
         program.clear_up(before)
+        daemons = program.daemons()
         audit.stop()
     _come_back(here, streams)
     report = audit.to_dict()
+    held -= Counter({name: figures["live"] for name, figures in report["types"].items()})
+    report["notes"] += _notes(held, daemons)
     print(f"\n{audit}", file=sys.stderr)
     if options.json == "-":
         print(audit.to_json())
-    elif options.json is not None:
-        Path(options.json).write_text(audit.to_json() + "\n", encoding="utf-8")
-    if options.html is not None:
-        options.html.write_text(page(dict(report)), encoding="utf-8")
+    try:
+        if "json" in files:
+            files["json"].write_text(audit.to_json() + "\n", encoding="utf-8")
+        if "html" in files:
+            files["html"].write_text(page(dict(report)), encoding="utf-8")
+    except OSError as error:
+        print(f"denizen: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     leaked = any(figures["leaked"] for figures in report["types"].values())
     return LEAKED if status == 0 and leaked else status
 
@@ -106,3 +130,25 @@ def _opened(stream: TextIO, descriptor: int) -> TextIO:
     except OSError:
         # Closed as well: what is written to files is all that remains.
         return open(os.devnull, "w", encoding=stream.encoding)
+
+
+def _live() -> Counter[str]:
+    """Live objects by type."""
+    return Counter({name: figures["live"] for name, figures in _runtime.stats().items()})
+
+
+def _notes(held: Mapping[str, int], daemons: Sequence[str]) -> Iterator[str]:
+    """What else is to be known of a program's end."""
+    for name, count in held.items():
+        objects = "objects were" if count != 1 else "object was"
+        yield f"{count:,} {name} {objects} held by the program's modules until they were dropped"
+    if daemons:
+        names = ", ".join(map(repr, daemons))
+        yield (
+            f"still running: {_plural('daemon thread', len(daemons))} {names}; modules were "
+            "dropped but not emptied, so globals that running functions use count as leaks"
+        )
+
+
+def _plural(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"

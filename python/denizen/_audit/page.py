@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .._page import document, escape, read, tiles, visible
-from .text import short_name
+from .text import callers, even, short_name
 from .timeline import Line, Scale, Timeline, duration, lay_out, short
 
 __all__ = ["page"]
@@ -20,11 +20,15 @@ _COLOURS = 8
 _LEAKS = 200
 _UNFOLDED = 3
 
+#: Frames of a stack before those that are left out.
+_EDGE = 50
+
 #: Rows of the table that stands for the picture.
 _ROWS = 40
 
 #: Columns of the table of types: key in the report, heading, what it counts.
 _COUNTS = {
+    "leaked": ("leaked", "alive at the end beyond those alive before"),
     "constructed": ("constructed", "objects made, copies among them"),
     "copied": ("copied", "made as copies of others"),
     "relocated": ("relocated", "moved from one cell to another"),
@@ -35,12 +39,10 @@ _COUNTS = {
     "live_before": ("live before", "alive when the audit began"),
     "live": ("live", "alive when the audit ended"),
     "peak": ("peak", "alive at once, at most"),
-    "leaked": ("leaked", "alive at the end beyond those alive before"),
 }
 
 #: What the word of a leak says about its memory.
 _PLACES = {
-    "managed": "in arrays",
     "foreign": "in memory of NumPy's own (structured or unpickled arrays, buffers)",
     "adopted": "in memory lent to an array",
     "scalar": "in Python scalars",
@@ -67,7 +69,7 @@ def _body(report: _Report) -> Iterator[str]:
     corruptions: Sequence[_Report] = report.get("corruptions", [])
     yield f"<h1>{escape(report.get('target', 'block'))}</h1>"
     yield '<div class="faint">' + escape(_circumstances(report)) + "</div>"
-    if note := report.get("note"):
+    for note in report.get("notes", []):
         yield f'<div class="note">{escape(note)}</div>'
     if corruptions:
         yield (
@@ -81,10 +83,15 @@ def _body(report: _Report) -> Iterator[str]:
             f'<div class="note bad"><b>{lost:,} {outlive} the audit</b>, made at '
             f'{_count(len(leaks), "place")}. <a href="#leaks">Where they were made</a></div>'
         )
+    elif told := even(types):
+        yield f'<div class="note good"><b>{escape("; ".join(told))}.</b></div>'
     elif types:
         yield '<div class="note good"><b>Everything that was made is gone.</b></div>'
     else:
-        yield '<div class="note">No object of an element type was made, moved or destroyed.</div>'
+        yield (
+            '<div class="note">No object of an element type was made, moved or destroyed in this '
+            "process.</div>"
+        )
     if types:
         yield from tiles(_totals(report, types, leaks))
     colours = {name: index for index, name in enumerate(types)}
@@ -322,18 +329,25 @@ def _leaks(leaks: Sequence[_Report]) -> Iterator[str]:
 
 
 def _leak(leak: _Report, unfolded: bool) -> str:
-    facts = [_PLACES.get(leak.get("where", ""), leak.get("where", ""))]
-    if "segments" in leak:
-        facts.append(_count(leak["segments"], "segment"))
+    where = leak.get("where", "")
+    facts = [_PLACES.get(where, where)]
+    if where == "managed":
+        facts = [f"in {_count(leak['segments'], 'array')}"]
     if "bytes" in leak:
         facts.append(_count(leak["bytes"], "byte"))
     if leak.get("first_made") is not None:
         facts.append(f"first made at {duration(leak['first_made'])}")
+    facts.append(callers(leak) or "")
     frames = leak.get("stack") or ([leak["site"]] if leak.get("site") else [])
-    here = ' class="here"'
-    stack = "".join(
-        f"<li{here if frame == leak.get('site') else ''}>{_frame(frame)}</li>" for frame in frames
-    )
+    items = [f"<li>{_frame(frame)}</li>" for frame in frames]
+    if leak.get("site") in frames:
+        index = frames.index(leak["site"])
+        items[index] = items[index].replace("<li>", '<li class="here">', 1)
+    if left_out := leak.get("left_out"):
+        items.insert(
+            _EDGE, f'<li value="{_EDGE + left_out}">({_count(left_out, "more frame")})</li>'
+        )
+    stack = "".join(items)
     return (
         f'<details class="leak"{" open" * unfolded}><summary><b>{leak["count"]:,}</b> '
         f"{escape(leak['type'])} {_site(leak.get('site'))}</summary>"
@@ -390,7 +404,6 @@ _LISTS: list[tuple[str, str, str, dict[str, _Cell]]] = [
             "at": _made,
             "built": _number("constructed"),
             "moved there": _number("relocated"),
-            "segments": _number("segments"),
             "calls": _number("calls"),
         },
     ),

@@ -7,11 +7,11 @@ import os
 import platform
 import sysconfig
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import version
 from types import CodeType
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -58,8 +58,13 @@ class TypeFigures(TypedDict):
 
 
 class Leak(TypedDict):
-    """Objects of one type that outlive the audit, made in one place. `where` they are is "managed",
-    "foreign", "scalar" or "unknown"; `stack` has the innermost frame first."""
+    """Objects of one type that outlive the audit, made in one place, or with a trace by one stack.
+
+    `where` they are is "managed", "foreign", "scalar" or "unknown". `stack` has the innermost frame
+    first; `left_out` more frames come after the first 50. Without a trace a place may have
+    "several" `callers`: then `stack` has the frames that the stacks which were kept have in common.
+    "unknown": of some objects no callers were kept.
+    """
 
     type: str
     count: int
@@ -69,6 +74,8 @@ class Leak(TypedDict):
     first_made: float
     site: Site | None
     stack: list[Site]
+    left_out: int
+    callers: Literal["one", "several", "unknown"]
 
 
 class Foreign(TypedDict):
@@ -77,7 +84,6 @@ class Foreign(TypedDict):
     type: str
     operation: str
     site: Site | None
-    segments: int
     constructed: int
     relocated: int
     calls: int
@@ -99,6 +105,7 @@ class Corruption(TypedDict):
     what: str
     site: Site | None
     stack: list[Site]
+    left_out: int
 
 
 class Timeline(TypedDict):
@@ -124,6 +131,7 @@ class Report(TypedDict):
     reconciled: list[Reconciled]
     corruptions: list[Corruption]
     timeline: Timeline
+    notes: list[str]
 
 
 # `sysconfig` fills its tables when it is asked first, for which Python 3.11 has no lock of its own.
@@ -168,11 +176,13 @@ def make_report(
     for name, figures in books["types"].items():
         figures["leaked"] = max(figures["live"] - figures["live_before"], 0)
         types[name] = figures
-    for kind in ("leaks", "foreign", "reconciled", "corruptions"):
+    leaks = sites.leaks(books["leaks"], trace)
+    for kind in ("foreign", "reconciled", "corruptions"):
         for row in books[kind]:
             row["site"] = sites.at(row["site"])
             if "stack" in row:
-                row["stack"] = sites.stack(row["stack"])
+                numbers, row["left_out"] = sites.cut(row["stack"], row["left_out"])
+                row["stack"] = [sites.at(number) for number in numbers]
             if "operation" in row:
                 row["operation"] = _operation(*row["operation"])
     return {
@@ -183,11 +193,12 @@ def make_report(
         "trace": trace,
         "seconds": books["seconds"],
         "types": types,
-        "leaks": sorted(books["leaks"], key=lambda leak: -leak["count"]),
+        "leaks": sorted(leaks, key=lambda leak: -leak["count"]),
         "foreign": sorted(books["foreign"], key=lambda row: -row["constructed"] - row["relocated"]),
         "reconciled": sorted(books["reconciled"], key=lambda row: -row["bits"]),
         "corruptions": books["corruptions"],
         "timeline": books["timeline"],
+        "notes": [],
     }
 
 
@@ -217,17 +228,85 @@ class _Sites:
             }
         return self._known[number]
 
-    def stack(self, numbers: Sequence[int]) -> list[Site]:
-        """The frames from the innermost one to that of the code around the audit."""
+    def cut(self, numbers: Sequence[int], left_out: int) -> _Stack:
+        """The frames from the innermost one to that of the code around the audit, and how many are
+        left out after the first `_EDGE` of them."""
         for index in reversed(range(len(numbers))):
             if self._lines[numbers[index]][0] is self._around:
                 numbers = numbers[: index + 1]
                 break
-        stack = [site for number in numbers if (site := self.at(number))]
         # Those of the command, which runs the program.
-        while len(stack) > 1 and stack[-1]["file"].startswith(_HERE):
-            stack.pop()
+        while len(numbers) > 1 and self._lines[numbers[-1]][0].co_filename.startswith(_HERE):
+            numbers = numbers[:-1]
+        return tuple(numbers), left_out if len(numbers) > _EDGE else 0
+
+    def leaks(self, rows: Iterable[dict[str, Any]], trace: bool) -> list[Leak]:
+        """The leaks of single stacks put together by their places, or with a trace by what is left
+        of their stacks."""
+        groups: dict[object, list[tuple[dict[str, Any], _Stack]]] = {}
+        for row in rows:
+            stack = self.cut(row["stack"], row["left_out"])
+            key = (row["type"], row["where"], row["site"], stack if trace else None)
+            groups.setdefault(key, []).append((row, stack))
+        return [self._leak(group) for group in groups.values()]
+
+    def _leak(self, group: list[tuple[dict[str, Any], _Stack]]) -> Leak:
+        group.sort(key=lambda member: member[0]["first_made"])
+        first = group[0][0]
+        known = [stack for row, stack in group if not self._lacks_callers(row)]
+        callers: Literal["one", "several", "unknown"] = "one"
+        numbers, left_out = known[0] if known else group[0][1]
+        if len(known) < len(group):
+            callers = "unknown"
+        for other in known[1:]:
+            common = _common((numbers, left_out), other, first["site"])
+            if common != (numbers, left_out):
+                callers = "several"
+                numbers, left_out = common
+        return {
+            "type": first["type"],
+            "count": sum(row["count"] for row, _ in group),
+            "where": first["where"],
+            "segments": sum(row["segments"] for row, _ in group),
+            "bytes": sum(row["bytes"] for row, _ in group),
+            "first_made": first["first_made"],
+            "site": self.at(first["site"]),
+            "stack": [site for number in numbers if (site := self.at(number))],
+            "left_out": left_out,
+            "callers": callers,
+        }
+
+    def _lacks_callers(self, row: dict[str, Any]) -> bool:
+        """Whether of a stack only the part up to the site was kept."""
+        site = row["site"]
+        if site is None or not row["stack"] or row["stack"][-1] != site:
+            return False
+        code = self._lines[site][0]
+        return code is not self._around and code.co_name != "<module>"
+
+
+#: Numbers of lines, the innermost first, and how many more there are after the first `_EDGE`.
+_Stack = tuple[tuple[int, ...], int]
+
+#: Frames that the recorder keeps at each end of a stack.
+_EDGE = 50
+
+
+def _common(stack: _Stack, other: _Stack, site: int | None) -> _Stack:
+    """The innermost frames of `stack` up to where the callers of `site` differ from those of
+    `other`; all of it where none do."""
+    (mine, left_out), (its, its_left_out) = stack, other
+    starts = [numbers.index(site) if site in numbers else 0 for numbers in (mine, its)]
+    callers, its_callers = mine[starts[0] :], its[starts[1] :]
+    if (callers, left_out) == (its_callers, its_left_out):
         return stack
+    same = 0
+    for own, another in zip(callers, its_callers, strict=False):
+        if own != another:
+            break
+        same += 1
+    numbers = mine[: starts[0] + same]
+    return numbers[:_EDGE], 0
 
 
 def _operation(name: str, source: str, target: str) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from .report import Leak, Report, Site, TypeFigures
 
-__all__ = ["leak_lines", "short_name", "text"]
+__all__ = ["callers", "even", "leak_lines", "short_name", "text"]
 
 _COLUMNS = (
     "constructed",
@@ -23,8 +24,9 @@ _COLUMNS = (
 )
 #: Rows of a section that are shown; all of them are in the JSON.
 _MOST_ROWS = 12
-#: Frames of a stack that are shown.
+#: Frames of a stack that are shown, and those of them that are the outermost.
 _MOST_FRAMES = 12
+_OUTERMOST = 4
 
 
 def text(report: Report) -> str:
@@ -33,6 +35,7 @@ def text(report: Report) -> str:
     sections = [
         [f"denizen audit of {report['target']}: {report['seconds']:.3g} s"],
         list(_types(report["types"])),
+        report["notes"],
         list(_leaks(report)),
         list(_corruptions(report)),
         list(_foreign(report)),
@@ -44,7 +47,7 @@ def text(report: Report) -> str:
 def _types(types: dict[str, TypeFigures]) -> Iterator[str]:
     busy = {name: figures for name, figures in types.items() if any(figures.values())}
     if not busy:
-        yield "no object of any element type was built"
+        yield "no object of any element type was built in this process"
         return
     rows = [
         [name, *(f"{dict(figures)[column]:,}" for column in _COLUMNS)]
@@ -71,20 +74,49 @@ def _leaks(report: Report) -> Iterator[str]:
         if found > count:
             yield f"  (so many fewer of those from before the audit: {found - count:,})"
     if not any(leaked.values()):
-        yield "nothing outlived the audit"
+        yield from even(report["types"]) or ["nothing outlived the audit"]
+
+
+def even(types: Mapping[str, Any]) -> list[str]:
+    """What can be said of types without leaks some of whose objects are older than the audit: new
+    ones may have come for old ones that went."""
+    return [
+        f"no more {name} objects than before ({figures['live']:,} alive, "
+        f"{figures['live_before']:,} before)"
+        for name, figures in types.items()
+        if figures.get("live_before") and figures.get("constructed") and not figures.get("leaked")
+    ]
+
+
+def callers(leak: Mapping[str, Any]) -> str | None:
+    """What to say of a leak whose stack is not that of all its objects."""
+    match leak.get("callers"):
+        case "several":
+            return "from several callers; --trace (trace=True) tells them apart"
+        case "unknown":
+            return "callers of some were not kept; --trace (trace=True) keeps them all"
+    return None
 
 
 def leak_lines(leak: Leak) -> Iterator[str]:
     """Where the objects of one leak are and where they were made."""
     yield f"{leak['count']:,} {_place(leak)}"
     stack = leak["stack"] or ([leak["site"]] if leak["site"] else [])
-    for site in stack[:_MOST_FRAMES]:
-        mark = ">" if site == leak["site"] else " "
+    here = stack.index(leak["site"]) if leak["site"] in stack else -1
+    shown = list(enumerate(stack))
+    left_out = leak["left_out"]
+    if len(stack) + left_out > _MOST_FRAMES:
+        left_out += len(stack) - _MOST_FRAMES
+        del shown[_MOST_FRAMES - _OUTERMOST : -_OUTERMOST]
+    for place, (index, site) in enumerate(shown):
+        if left_out and place == _MOST_FRAMES - _OUTERMOST:
+            yield f"    ({_count(left_out, 'more frame')})"
+        mark = ">" if index == here else " "
         yield f"  {mark} {short_name(site['file'])}:{site['line']}, in {site['function']}"
         if site["text"]:
             yield f"      {site['text']}"
-    if len(stack) > _MOST_FRAMES:
-        yield f"    and {len(stack) - _MOST_FRAMES} frames more"
+    if told := callers(leak):
+        yield f"    ({told})"
 
 
 def _place(leak: Leak) -> str:
@@ -119,8 +151,7 @@ def _foreign(report: Report) -> Iterator[str]:
             done.append(f"{row['relocated']:,} moved there")
         yield (
             f"  {row['type']}  {', '.join(done)} by {row['operation']}"
-            f" ({_count(row['calls'], 'call')}, {_count(row['segments'], 'piece')} of memory)"
-            f"{_at(row['site'], ', ')}"
+            f" ({_count(row['calls'], 'call')}){_at(row['site'], ', ')}"
         )
     yield from _more(rows, "  ")
 

@@ -9,6 +9,8 @@ import signal
 import sys
 from pathlib import Path
 
+from .._files import cannot_write
+
 __all__ = ["add_arguments"]
 
 _DAY = 86400.0
@@ -108,17 +110,6 @@ def _seconds(text: str) -> float:
     return number
 
 
-def _cannot_write(path: Path) -> str | None:
-    """Why a file cannot be written; found out before everything runs. Makes no file."""
-    if path.is_dir():
-        return f"cannot write {path}: it is a directory"
-    if not path.parent.is_dir():
-        return f"cannot write {path}: there is no directory {path.parent}"
-    if not os.access(path if path.exists() else path.parent, os.W_OK):
-        return f"cannot write {path}: permission denied"
-    return None
-
-
 def _contradiction(options: argparse.Namespace) -> str | None:
     """Options that would do nothing together."""
     if options.faults and options.html is not None:
@@ -146,7 +137,7 @@ def _run(options: argparse.Namespace) -> int:
         print(f"denizen check: {problem}", file=sys.stderr)
         return 2
     files = [path for path in (options.json, options.html) if path is not None]
-    for problem in filter(None, map(_cannot_write, files)):
+    for problem in filter(None, map(cannot_write, files)):
         print(f"denizen check: {problem}", file=sys.stderr)
         return 2
     if options.faults:
