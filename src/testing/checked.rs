@@ -17,7 +17,7 @@ use crate::{
 use arbitrary::Unstructured;
 use std::{
     alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error},
-    cell::RefCell,
+    cell::{Cell, RefCell},
     cmp::Ordering,
     collections::VecDeque,
     ffi::{CStr, c_void},
@@ -32,6 +32,8 @@ const PLACE: &CStr = c"denizen.testing.make";
 const GENERALISED: [&CStr; 4] = [c"matmul", c"vecdot", c"matvec", c"vecmat"];
 /// Loops after which a value is left alone: it may double its size in each.
 const DEEPEST: u32 = 3;
+/// More cells than a segment ever has; more than two bitmap words.
+pub(super) const MOST_CELLS: usize = 130;
 /// Longest text of a value in a finding.
 const LONGEST: usize = 200;
 
@@ -49,6 +51,10 @@ pub struct Checked<T: 'static> {
     loops: Vec<Loop>,
     same: Option<Same<T>>,
     show: Option<Show<T>>,
+    /// The text of a value says the same of an equal one: it shows no address.
+    readable: Cell<bool>,
+    /// Said that some values are compared with nothing.
+    said: Cell<bool>,
     /// Made when it is first needed, once a sequence.
     default: RefCell<Option<Value<T>>>,
 }
@@ -114,7 +120,9 @@ impl<T: 'static> Checked<T> {
         });
         let loops = loops.copied().collect();
         let default = RefCell::new(None);
-        let checked = Checked { element, definition, place, loops, same, show, default };
+        let (readable, said) = (Cell::new(true), Cell::new(false));
+        let checked =
+            Checked { element, definition, place, loops, same, show, readable, said, default };
         Box::leak(Box::new(checked))
     }
 
@@ -132,8 +140,15 @@ impl<T: 'static> Checked<T> {
                     .to_owned(),
             );
         }
-        for (number, value) in made {
-            let Some(twin) = self.value(number) else { continue };
+        // Both exist at once, so that no two have the same address.
+        let twins: Vec<_> = made
+            .into_iter()
+            .filter_map(|(number, value)| Some((value, self.value(number)?)))
+            .collect();
+        let readable =
+            twins.iter().all(|(value, twin)| self.text(value.object()) == self.text(twin.object()));
+        self.readable.set(readable);
+        for (value, twin) in twins {
             self.compare(twin.object(), &value).map_err(|difference| {
                 format!(
                     "two values that the closure made of the same bytes differ: the second \
@@ -215,6 +230,10 @@ impl<T: 'static> Checked<T> {
                     Some(same) if same(object, expected) => true,
                     // A value that is not equal to itself (NaN) is compared as text.
                     Some(same) if same(expected, expected) => false,
+                    _ if !self.readable.get() => {
+                        self.say_unreadable();
+                        true
+                    }
                     _ => shown(object) == shown(expected),
                 }
             })
@@ -232,6 +251,29 @@ impl<T: 'static> Checked<T> {
                 Err(format!("panicked when it was compared with its value: {said}"))
             }
         }
+    }
+
+    /// The whole text of a value; nothing where there is none, or it panics.
+    fn text(&self, value: &T) -> Option<String> {
+        let show = self.show?;
+        let shown = catch_unwind(AssertUnwindSafe(|| heap::scope(|| show(value))));
+        shown.inspect_err(|_| drop(hooks::take_panic())).ok()
+    }
+
+    fn say_unreadable(&self) {
+        if self.said.replace(true) {
+            return;
+        }
+        let which = match self.same {
+            Some(_) => "values that are not equal to themselves",
+            None => "values",
+        };
+        hooks::say(format_args!(
+            "denizen lifecheck: {}: the Debug text of a value differs each time that the value is \
+             made of the same bytes (it shows an address, or an order by chance). So {which} are not \
+             compared; the heap, the balance and all else are checked.\n",
+            std::any::type_name::<T>()
+        ));
     }
 
     /// A value as text.
@@ -304,9 +346,8 @@ impl<T: 'static> Subject for &'static Checked<T> {
         self.element
     }
 
-    /// More than two bitmap words.
     fn most_cells(&self) -> usize {
-        130
+        MOST_CELLS
     }
 
     fn value(&self, number: u16) -> Option<Value<T>> {

@@ -1,7 +1,8 @@
 //! One sequence on a type, what it finds, and the smallest test that shows it.
 
 use super::{
-    Kind, Operation, heap, hooks, lifecheck::Target, mishap, model, tracer_type::TracerType,
+    Kind, Operation, checked::MOST_CELLS, heap, hooks, lifecheck::Target, mishap, model,
+    tracer_type::TracerType,
 };
 use crate::faults;
 use std::{
@@ -95,37 +96,41 @@ fn once<T: Target>(operations: &[Operation], fills: bool) -> Result<Option<Strin
 
 /// The shortest sequence so far.
 struct Best {
-    records: Vec<[u8; 8]>,
+    operations: Vec<Operation>,
     finding: Finding,
 }
 
-/// The bytes of a sequence, cut down as long as it still finds something, and what it finds.
-pub(super) fn shrunk<T: Target>(records: &[[u8; 8]], finding: Finding) -> (Finding, Vec<[u8; 8]>) {
+/// A sequence, cut down as long as it still finds something, and what it finds.
+pub(super) fn shrunk<T: Target>(
+    operations: &[Operation],
+    finding: Finding,
+) -> (Finding, Vec<Operation>) {
     let started = Instant::now();
-    let mut best = Best { records: records.to_vec(), finding };
+    let mut best = Best { operations: operations.to_vec(), finding };
     let mut attempts = 0;
-    let mut try_out = |candidate: Vec<[u8; 8]>, best: &mut Best| {
+    let mut try_out = |candidate: Vec<Operation>, best: &mut Best| {
+        let candidate = reduced::<T>(&candidate);
         attempts += 1;
-        if attempts > ATTEMPTS || started.elapsed() > PATIENCE {
+        if candidate == best.operations || attempts > ATTEMPTS || started.elapsed() > PATIENCE {
             return false;
         }
-        match attempt::<T>(&decoded(&candidate)) {
+        match attempt::<T>(&candidate) {
             Ok(()) => false,
             Err(finding) => {
-                *best = Best { records: candidate, finding };
+                *best = Best { operations: candidate, finding };
                 true
             }
         }
     };
     loop {
-        let before = best.records.clone();
+        let before = best.operations.clone();
         // Whole operations first, many at a time.
-        let mut length = best.records.len().div_ceil(2).max(1);
+        let mut length = best.operations.len().div_ceil(2).max(1);
         loop {
             let mut at = 0;
-            while at < best.records.len() {
-                let mut fewer = best.records.clone();
-                fewer.drain(at..(at + length).min(best.records.len()));
+            while at < best.operations.len() {
+                let mut fewer = best.operations.clone();
+                fewer.drain(at..(at + length).min(best.operations.len()));
                 if !try_out(fewer, &mut best) {
                     at += length;
                 }
@@ -135,39 +140,47 @@ pub(super) fn shrunk<T: Target>(records: &[[u8; 8]], finding: Finding) -> (Findi
             }
             length /= 2;
         }
-        // Then their numbers: those of two bytes, then each byte.
-        for index in 0..best.records.len() {
-            for low in [2, 4] {
-                let record = best.records[index];
-                let wide = u16::from_le_bytes([record[low], record[low + 1]]);
-                for smaller in [0, 1, 2, 3, wide % 64, wide % 130, wide / 2] {
-                    let mut simpler = best.records.clone();
-                    simpler[index][low..low + 2].copy_from_slice(&smaller.to_le_bytes());
-                    if smaller < wide && try_out(simpler, &mut best) {
-                        break;
-                    }
-                }
-            }
-            for byte in [7, 1, 6, 2, 4] {
-                let value = best.records[index][byte];
-                for smaller in [0, 1, 2, value / 2, value.wrapping_sub(1)] {
-                    let mut simpler = best.records.clone();
-                    simpler[index][byte] = smaller;
+        // Then their numbers, one at a time; and where cells are counted, those of all at once.
+        for index in 0..best.operations.len() {
+            for which in 0..best.operations[index].numbers().len() {
+                let value = best.operations[index].numbers()[which];
+                for smaller in [0, 1, 2, 3, value / 2, value.saturating_sub(1)] {
+                    let mut simpler = best.operations.clone();
+                    simpler[index] = simpler[index].with_number(which, smaller);
                     if smaller < value && try_out(simpler, &mut best) {
                         break;
                     }
                 }
             }
         }
-        if best.records == before {
-            return (best.finding, best.records);
+        for (from, to) in [(3, 2), (2, 1), (1, 0), (3, 1), (3, 0), (2, 0)] {
+            let moved = best.operations.iter().map(|operation| operation.with_slot(from, to));
+            try_out(moved.collect(), &mut best);
+        }
+        for value in (2..MOST_CELLS as u32).rev() {
+            let fewer = |operation: &Operation| {
+                let numbers = operation.numbers();
+                (0..numbers.len())
+                    .filter(|which| numbers[*which] == value)
+                    .fold(*operation, |operation, which| operation.with_number(which, value - 1))
+            };
+            if best.operations.iter().any(|operation| operation.numbers().contains(&value)) {
+                try_out(best.operations.iter().map(fewer).collect(), &mut best);
+            }
+        }
+        if best.operations == before {
+            return (best.finding, best.operations);
         }
     }
 }
 
-/// The operations that records stand for.
-pub(super) fn decoded(records: &[[u8; 8]]) -> Vec<Operation> {
-    Operation::sequence(records.as_flattened())
+/// The operations that records stand for, with the numbers that they mean on this type.
+pub(super) fn decoded<T: Target>(records: &[[u8; 8]]) -> Vec<Operation> {
+    reduced::<T>(&Operation::sequence(records.as_flattened()))
+}
+
+fn reduced<T: Target>(operations: &[Operation]) -> Vec<Operation> {
+    Operation::reduced(operations, MOST_CELLS)
 }
 
 /// What a person is shown.
@@ -188,13 +201,35 @@ pub(super) fn write_test<T: Target>(out: &mut dyn Write, operations: &[Operation
                    denizen::testing::Heap;\n",
     )?;
     out.write_str("#[test]\nfn lifecheck_finding() {\n    denizen::lifecheck_replay!(\n")?;
-    writeln!(out, "        {},\n        {},", T::NAME, T::MAKE)?;
-    if !T::BUILD.is_empty() {
-        writeln!(out, "        {},", T::BUILD)?;
+    for argument in [T::NAME, T::MAKE, T::BUILD].iter().filter(|text| !text.is_empty()) {
+        write_indented(out, argument)?;
     }
     out.write_str("        [\n")?;
     for operation in operations {
         writeln!(out, "            {operation:?},")?;
     }
     out.write_str("        ]\n    );\n}\n")
+}
+
+/// An argument of the macro, as deep as its neighbours. Text over several lines stays as it is.
+fn write_indented(out: &mut dyn Write, argument: &str) -> fmt::Result {
+    let quoted = argument.lines().any(|line| line.matches('"').count() % 2 == 1);
+    let mut before = "";
+    for (index, line) in argument.lines().enumerate() {
+        if before.ends_with('|') && line == "{" && !quoted {
+            // Where the compiler breaks a closure, and nobody else.
+            before = line;
+            out.write_str(" {")?;
+            continue;
+        }
+        before = line;
+        if index > 0 {
+            out.write_str("\n")?;
+        }
+        if index == 0 || !(quoted || line.is_empty()) {
+            out.write_str("        ")?;
+        }
+        out.write_str(line)?;
+    }
+    out.write_str(",\n")
 }

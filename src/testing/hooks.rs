@@ -130,6 +130,11 @@ impl fmt::Write for StandardError {
     }
 }
 
+/// Says something on standard error, past the capture of a test that passes.
+pub(super) fn say(text: fmt::Arguments<'_>) {
+    let _ = fmt::Write::write_fmt(&mut StandardError, text);
+}
+
 /// Whether this process runs under AddressSanitizer.
 pub(super) fn under_asan() -> bool {
     deaths::asan().is_some()

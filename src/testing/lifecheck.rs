@@ -4,7 +4,7 @@ use super::{
     Operation,
     checked::Checked,
     finding::{Finding, attempt, decoded, report, shrunk, try_maker, write_test},
-    hooks,
+    heap, hooks,
     made::Make,
 };
 use arbitrary::{Arbitrary, Unstructured};
@@ -44,22 +44,20 @@ impl<'a, T: Target> Arbitrary<'a> for Input<T> {
 
 impl<T: Target> fmt::Debug for Input<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_test::<T>(f, &decoded(&self.records))
+        write_test::<T>(f, &decoded::<T>(&self.records))
     }
 }
 
 /// Runs one input of a fuzz target; a finding is shrunk and printed, and ends the process.
 #[doc(hidden)]
 pub fn fuzz<T: Target>(input: &Input<T>) {
-    let (finding, records) = if let Err(finding) = usable::<T>() {
-        (finding, Vec::new())
-    } else if let Err(finding) = attempt::<T>(&decoded(&input.records)) {
-        shrunk::<T>(&input.records, finding)
-    } else {
-        return;
-    };
+    let tried = usable::<T>().map_err(|finding| (finding, Vec::new())).and_then(|()| {
+        let operations = decoded::<T>(&input.records);
+        attempt::<T>(&operations).map_err(|finding| shrunk::<T>(&operations, finding))
+    });
+    let Err((finding, operations)) = tried else { return };
     hooks::note_reported();
-    eprintln!("\n{}", report::<T>(&finding, &decoded(&records)));
+    eprintln!("\n{}", report::<T>(&finding, &operations));
     std::process::abort();
 }
 
@@ -70,6 +68,7 @@ pub fn fuzz<T: Target>(input: &Input<T>) {
 #[doc(hidden)]
 #[track_caller]
 pub fn replay<T: Target>(operations: &[Operation]) {
+    say_unwatched();
     if let Err(finding) = usable::<T>().and_then(|()| attempt::<T>(operations)) {
         panic!("denizen lifecheck: {}: {}", T::NAME, finding.message);
     }
@@ -88,6 +87,7 @@ pub fn random<T: Target>() {
         prelude::{Strategy, any},
         test_runner::{Config, TestCaseError, TestError, TestRunner},
     };
+    say_unwatched();
     if let Err(finding) = usable::<T>() {
         panic!("{}", report::<T>(&finding, &[]));
     }
@@ -99,15 +99,16 @@ pub fn random<T: Target>() {
     });
     let sequences = vec(any::<[u8; 8]>(), 1..64).prop_map(probable);
     let outcome = runner.run(&sequences, |records| {
-        attempt::<T>(&decoded(&records)).map_err(|finding| TestCaseError::fail(finding.message))
+        attempt::<T>(&decoded::<T>(&records))
+            .map_err(|finding| TestCaseError::fail(finding.message))
     });
     match outcome {
         Ok(()) => {}
         Err(TestError::Abort(reason)) => panic!("no sequence could be made: {reason}"),
         Err(TestError::Fail(reason, records)) => {
             let finding = Finding { message: reason.message().to_owned() };
-            let (finding, records) = shrunk::<T>(&records, finding);
-            panic!("{}", report::<T>(&finding, &decoded(&records)));
+            let (finding, operations) = shrunk::<T>(&decoded::<T>(&records), finding);
+            panic!("{}", report::<T>(&finding, &operations));
         }
     }
 }
@@ -131,6 +132,22 @@ fn probable(mut records: Vec<[u8; 8]>) -> Vec<[u8; 8]> {
         }
     }
     records
+}
+
+/// Says once that nobody looks at the heap of the types: a test without [`heap::Heap`] finds less.
+/// (A fuzz target has it, or was told that it has another.)
+fn say_unwatched() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    if heap::is_installed() || hooks::under_asan() {
+        return;
+    }
+    ONCE.call_once(|| {
+        hooks::say(format_args!(
+            "denizen lifecheck: no Heap is installed, so leaks of a type's own heap memory, and \
+             blocks that are freed twice, are not seen. Add to this test: #[global_allocator] static \
+             HEAP: denizen::testing::Heap = denizen::testing::Heap;\n"
+        ));
+    });
 }
 
 /// Asks once a thread whether the closure can be used at all.
@@ -173,7 +190,9 @@ fn usable<T: Target>() -> Result<(), Finding> {
 ///
 /// # What is compared
 /// After each operation every cell with what it should hold: by `PartialEq`, where the type has it,
-/// else by its `Debug` text. A type with neither is still checked for its heap and its balance.
+/// else by its `Debug` text. A value that is not equal to itself (NaN) is compared by its text, too. A
+/// text that differs between two values made of the same bytes (it shows an address) is compared with
+/// nothing, and the check says so. A type with neither is still checked for its heap and its balance.
 ///
 /// The macro installs [`Heap`](crate::testing::Heap). For a crate that has a global allocator of its
 /// own, write `lifecheck!(own_allocator: my_crate::Label, ..)`; leaks are then LeakSanitizer's.
@@ -202,7 +221,7 @@ macro_rules! lifecheck {
 }
 
 /// The same as [`lifecheck!`](crate::lifecheck), as a test for a stable compiler: it runs random
-/// sequences (256 of them, or `PROPTEST_CASES`), and panics with the shortest one that finds
+/// sequences (256 of them, or `PROPTEST_CASES`), and panics with a short one that finds
 /// something, as a test to keep. `PROPTEST_RNG_SEED` repeats a run.
 ///
 /// ```

@@ -47,6 +47,7 @@ mod operation;
 #[doc(hidden)]
 pub mod probe;
 mod random;
+mod reduced;
 mod subject;
 mod tracer;
 mod tracer_model;

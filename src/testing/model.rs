@@ -12,7 +12,7 @@ use crate::{
 use std::cell::Cell;
 
 /// How many segments a sequence works on at once.
-const SLOTS: usize = 4;
+pub(super) const SLOTS: usize = 4;
 
 /// What the model knows of one segment.
 struct Modelled<V> {
@@ -667,6 +667,14 @@ impl<S: Subject> Model<'_, S> {
             );
         }
         new[range.clone()].sort_by(|left, right| subject.order(left.as_ref(), right.as_ref()));
+        for triple in new[range.clone()].windows(3) {
+            let [first, middle, last] = triple else { continue };
+            assert!(
+                subject.order(first.as_ref(), last.as_ref()).is_le(),
+                "no order: {first:?} is sorted before {middle:?}, and that before {last:?}, but the \
+                 first is greater than the last"
+            );
+        }
         self.settle(run.slot, segment, outcome, &old, &new, &range.collect::<Vec<_>>());
     }
 

@@ -285,3 +285,23 @@ impl std::ops::Add for &Aliased {
         }
     }
 }
+
+/// Paper, stone and scissors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ring(pub u8);
+
+impl PartialOrd for Ring {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Ring {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        match (3 + other.0 - self.0) % 3 {
+            0 => std::cmp::Ordering::Equal,
+            1 => std::cmp::Ordering::Less,
+            _ => std::cmp::Ordering::Greater,
+        }
+    }
+}

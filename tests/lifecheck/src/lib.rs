@@ -1,6 +1,7 @@
 //! Small types as anybody writes them: one that is right, and in `broken` each that breaks one rule.
 
 pub mod broken;
+pub mod shown;
 
 use std::ops::{Add, Mul, Neg};
 

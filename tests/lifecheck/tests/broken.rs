@@ -64,3 +64,30 @@ denizen::lifecheck_proptest!(
     #[should_panic(expected = " was expected")]
     fn an_operator_that_looks_at_addresses: Aliased, |u| Aliased(u.arbitrary().unwrap_or(1))
 );
+denizen::lifecheck_proptest!(
+    // Nothing compares its values; its heap is watched all the same.
+    #[should_panic(expected = "were never freed")]
+    fn a_leak_of_a_type_whose_text_shows_an_address: polynomials::shown::Forgetful, |u| {
+        let placed = polynomials::shown::Placed::new(u.arbitrary().unwrap_or_default());
+        polynomials::shown::Forgetful(std::mem::ManuallyDrop::new(placed))
+    }
+);
+denizen::lifecheck_proptest!(
+    // Three values in a ring: each is smaller than the next.
+    #[should_panic(expected = "no order: ")]
+    fn an_order_in_a_ring: Ring, |u| Ring(u.arbitrary().unwrap_or(0u8) % 3)
+);
+denizen::lifecheck_proptest!(
+    // A closure of several lines stands as deep as its neighbours.
+    #[should_panic(expected = "        |u| {\n            let text")]
+    fn a_finding_with_a_long_closure: Forgetful, |u| {
+        let text: Result<String, _> = u.arbitrary();
+        Forgetful::new(text.unwrap_or_default())
+    }
+);
+denizen::lifecheck_proptest!(
+    #[should_panic(expected = "[
+            Allocate { slot: 0, count: 1, flags: 0 },
+            ")]
+    fn a_finding_is_cut_short: Forgetful, |_| Forgetful::new("text".to_owned())
+);

@@ -37,3 +37,12 @@ denizen::lifecheck_proptest!(fn locks: std::sync::Mutex<String>, |u| u.arbitrary
 denizen::lifecheck_proptest!(fn nothing: ());
 denizen::lifecheck_proptest!(fn tracers: denizen::testing::Tracer);
 denizen::lifecheck_proptest!(fn tracers_in_vectors: Vec<denizen::testing::Tracer>);
+
+denizen::lifecheck_proptest!(
+    fn a_text_with_an_address: polynomials::shown::Placed,
+    |u| polynomials::shown::Placed::new(u.int_in_range(0..=3).map_or(0.0, |n| 0.0 / f64::from(n)))
+);
+denizen::lifecheck_proptest!(
+    fn a_text_with_an_address_and_nothing_to_compare: polynomials::shown::Incomparable,
+    |u| u.arbitrary().map(polynomials::shown::Placed::new).map(polynomials::shown::Incomparable)
+);
