@@ -109,7 +109,7 @@ pub(super) fn shrunk<T: Target>(
     let mut best = Best { operations: operations.to_vec(), finding };
     let mut attempts = 0;
     let mut try_out = |candidate: Vec<Operation>, best: &mut Best| {
-        let candidate = reduced::<T>(&candidate);
+        let candidate = reduced(&candidate);
         attempts += 1;
         if candidate == best.operations || attempts > ATTEMPTS || started.elapsed() > PATIENCE {
             return false;
@@ -176,10 +176,10 @@ pub(super) fn shrunk<T: Target>(
 
 /// The operations that records stand for, with the numbers that they mean on this type.
 pub(super) fn decoded<T: Target>(records: &[[u8; 8]]) -> Vec<Operation> {
-    reduced::<T>(&Operation::sequence(records.as_flattened()))
+    reduced(&Operation::sequence(records.as_flattened()))
 }
 
-fn reduced<T: Target>(operations: &[Operation]) -> Vec<Operation> {
+fn reduced(operations: &[Operation]) -> Vec<Operation> {
     Operation::reduced(operations, MOST_CELLS)
 }
 
