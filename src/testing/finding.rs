@@ -175,7 +175,7 @@ pub(super) fn shrunk<T: Target>(
 }
 
 /// The operations that records stand for, with the numbers that they mean on this type.
-pub(super) fn decoded<T: Target>(records: &[[u8; 8]]) -> Vec<Operation> {
+pub(super) fn decoded(records: &[[u8; 8]]) -> Vec<Operation> {
     reduced(&Operation::sequence(records.as_flattened()))
 }
 

@@ -44,7 +44,7 @@ impl<'a, T: Target> Arbitrary<'a> for Input<T> {
 
 impl<T: Target> fmt::Debug for Input<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_test::<T>(f, &decoded::<T>(&self.records))
+        write_test::<T>(f, &decoded(&self.records))
     }
 }
 
@@ -52,7 +52,7 @@ impl<T: Target> fmt::Debug for Input<T> {
 #[doc(hidden)]
 pub fn fuzz<T: Target>(input: &Input<T>) {
     let tried = usable::<T>().map_err(|finding| (finding, Vec::new())).and_then(|()| {
-        let operations = decoded::<T>(&input.records);
+        let operations = decoded(&input.records);
         attempt::<T>(&operations).map_err(|finding| shrunk::<T>(&operations, finding))
     });
     let Err((finding, operations)) = tried else { return };
@@ -99,15 +99,14 @@ pub fn random<T: Target>() {
     });
     let sequences = vec(any::<[u8; 8]>(), 1..64).prop_map(probable);
     let outcome = runner.run(&sequences, |records| {
-        attempt::<T>(&decoded::<T>(&records))
-            .map_err(|finding| TestCaseError::fail(finding.message))
+        attempt::<T>(&decoded(&records)).map_err(|finding| TestCaseError::fail(finding.message))
     });
     match outcome {
         Ok(()) => {}
         Err(TestError::Abort(reason)) => panic!("no sequence could be made: {reason}"),
         Err(TestError::Fail(reason, records)) => {
             let finding = Finding { message: reason.message().to_owned() };
-            let (finding, operations) = shrunk::<T>(&decoded::<T>(&records), finding);
+            let (finding, operations) = shrunk::<T>(&decoded(&records), finding);
             panic!("{}", report::<T>(&finding, &operations));
         }
     }
