@@ -6,7 +6,7 @@ import sys
 import textwrap
 
 #: No process of a test takes long; one that hangs says where.
-SECONDS = 60
+SECONDS = 240
 
 #: In front of the code of each process. Options of Python's may have taken the paths away.
 PREAMBLE = f"""

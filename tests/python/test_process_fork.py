@@ -61,7 +61,7 @@ def check_child():
 def child(work):
     pid = os.fork()
     if pid == 0:
-        signal.alarm(40)
+        signal.alarm(150)
         try:
             work()
         except BaseException:
@@ -145,7 +145,7 @@ time.sleep(0.05)
 for round in range(4):
     pid = os.fork()
     if pid == 0:
-        signal.alarm(40)
+        signal.alarm(150)
         check_child()
         arrays[0][:] = 5
         del arrays[2]
@@ -191,7 +191,7 @@ def fork_inside():
 for round in range(5):
     pid = example.while_reading(a, fork_inside)
     if pid == 0:
-        signal.alarm(40)
+        signal.alarm(150)
         a[:] = 7.0
         assert example.slice_of(a) == [7, 7, 7, 7]
         del a

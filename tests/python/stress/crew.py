@@ -24,11 +24,11 @@ from .subjects import Subject
 from .work import Hand, Pool, is_expected, operations_for
 
 #: Without progress for so long, a thread is stuck. Machines are busy, and collections take long.
-PATIENCE = 60.0
+PATIENCE = 120.0
 #: What `faulthandler` and the watcher end the process with.
 STUCK = 3
 #: A child of a fork has so long.
-CHILD_SECONDS = 40
+CHILD_SECONDS = 100
 
 
 @dataclass
