@@ -20,8 +20,8 @@ use std::{
     ffi::c_void,
     fmt,
     sync::{
-        OnceLock,
-        atomic::{AtomicI64, AtomicUsize, Ordering::Relaxed},
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicI64, Ordering::Relaxed},
     },
 };
 
@@ -31,8 +31,8 @@ type Ticket = Counted<2>;
 type Unique = Counted<3>;
 type Opaque = Counted<4>;
 
-/// Where the vtable of `Compared` is.
-static KEPT: AtomicUsize = AtomicUsize::new(0);
+/// Where the vtable of `Compared` is. (A plain word that nobody reads would be optimised away.)
+static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 #[pymodule]
 fn denizen_sorting(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -144,7 +144,9 @@ unsafe fn register_compared(
         ..*own
     }));
     // From here a leak checker finds it.
-    KEPT.store(std::ptr::from_ref(vtable).expose_provenance(), Relaxed);
+    KEPT.lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(std::ptr::from_ref(vtable).expose_provenance());
     let mut spec = definition.spec();
     spec.vtable = vtable;
     let mut handle = std::ptr::null();
