@@ -18,5 +18,6 @@
 #include <denizen/cpp/take.hpp>
 #include <denizen/cpp/traits.hpp>
 #include <denizen/cpp/view.hpp>
+#include <denizen/cpp/without_gil.hpp>
 
 #endif

@@ -122,18 +122,6 @@ PyObject *span(PyObject *array, long long by)
     Py_RETURN_NONE;
 }
 
-/* Lets the GIL go, and takes it again however the block ends. */
-class without_gil {
-public:
-    without_gil() : state_(PyEval_SaveThread()) {}
-    without_gil(const without_gil &) = delete;
-    without_gil &operator=(const without_gil &) = delete;
-    ~without_gil() { PyEval_RestoreThread(state_); }
-
-private:
-    PyThreadState *state_;
-};
-
 /* The sum of an array, read without the GIL through a view. */
 template <class T>
 PyObject *read_free(PyObject *array)
@@ -141,7 +129,7 @@ PyObject *read_free(PyObject *array)
     const denizen::view<const T> view(array);
     unsigned long long sum = 0;
     {
-        const without_gil free;
+        const denizen::without_gil free;
         for (const T &element : view) {
             sum += static_cast<unsigned long long>(element.get());
         }
@@ -155,7 +143,7 @@ PyObject *raise_free(PyObject *array, long long by)
 {
     const denizen::view<T> view(array);
     {
-        const without_gil free;
+        const denizen::without_gil free;
         for (T &element : view) {
             element.set(static_cast<long long>(static_cast<unsigned long long>(element.get()) +
                                                static_cast<unsigned long long>(by)));

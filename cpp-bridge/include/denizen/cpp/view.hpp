@@ -37,7 +37,7 @@ enum class vacant {
  * wait is refused with denizen.BorrowError, here (as python_error) as in Python.
  *
  * The GIL is held where a view is made and where it ends. In between its elements may be used
- * without the GIL, where the type is thread-safe; a view keeps its array alive. While a
+ * without the GIL (`without_gil`), where the type is thread-safe; a view keeps its array alive. While a
  * view<T> lives in a function, do not run Python code that may touch the same array.
  *
  * Copying is not possible, moving is; a view that was moved from has no elements and may only be
