@@ -5,8 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import platform
-import sysconfig
-import threading
+import site
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import version
@@ -134,31 +133,14 @@ class Report(TypedDict):
     notes: list[str]
 
 
-# `sysconfig` fills its tables when it is asked first, for which Python 3.11 has no lock of its own.
-_one_at_a_time = threading.Lock()
-
-
-def _renew_lock() -> None:
-    global _one_at_a_time
-    _one_at_a_time = threading.Lock()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
-
-
+@cache
 def libraries() -> list[tuple[str, bool]]:
     """Beginnings of names of files, and whether the code in such a file is a library's, in which
     nobody looks for the place where an object was made: Python's own, NumPy's and denizen's."""
-    with _one_at_a_time:
-        return _libraries()
-
-
-@cache
-def _libraries() -> list[tuple[str, bool]]:
-    installed = [sysconfig.get_path(key) for key in ("purelib", "platlib")]
-    own = [sysconfig.get_path(key) for key in ("stdlib", "platstdlib")]
-    own += [os.path.dirname(np.__file__), os.path.dirname(_HERE.rstrip(os.sep))]
+    # Not by `sysconfig`: it fills tables when it is asked first, in Python 3.11 without a lock, in
+    # newer ones under one that a fork may find held.
+    installed = [*site.getsitepackages(), site.getusersitepackages()]
+    own = [os.path.dirname(file) for file in (os.__file__, np.__file__, _HERE.rstrip(os.sep))]
     return [
         *((folder + os.sep, False) for folder in installed),
         *((folder + os.sep, True) for folder in own),
