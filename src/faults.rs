@@ -61,17 +61,29 @@ pub fn end() -> (u64, bool) {
     (SEEN.swap(0, Relaxed), HAPPENED.swap(false, Relaxed))
 }
 
+/// Whether allocations must ask [`is_due`].
+#[inline]
+pub(crate) fn allocations_are_watched() -> bool {
+    ARMED.load(Relaxed) & (THREADS | Kind::Allocation as u64) != 0
+}
+
 /// Counts an allocation, which may be the one that fails.
 #[inline]
 pub(crate) fn is_due() -> bool {
-    ARMED.load(Relaxed) & (THREADS | Kind::Allocation as u64) != 0 && allocation_is_due()
+    allocations_are_watched() && allocation_is_due()
 }
 
-/// Counts a request to the heap, which may be the one that fails.
+/// Whether requests to the heap must ask [`heap_is_due`].
 #[cfg(any(feature = "runtime", all(test, not(loom))))]
 #[inline]
+pub(crate) fn heap_is_watched() -> bool {
+    ARMED.load(Relaxed) & Kind::Heap as u64 != 0
+}
+
+/// Counts a request to the heap under a plan for it; it may be the one that fails.
+#[cfg(any(feature = "runtime", all(test, not(loom))))]
 pub(crate) fn heap_is_due() -> bool {
-    ARMED.load(Relaxed) & Kind::Heap as u64 != 0 && next(1).is_some()
+    next(1).is_some()
 }
 
 /// Counts `count` elements; the index of the one that fails, if one does.

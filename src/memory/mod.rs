@@ -129,7 +129,9 @@ impl std::error::Error for AllocError {}
 /// # Errors
 /// When the system has no memory, the size overflows, or the alignment is not one of those above.
 pub fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {
-    checked(size, align)?;
+    if is_unusual(size, align) {
+        return allocate_checked(size, align, false);
+    }
     backend::allocate(size.max(1), align)
 }
 
@@ -139,7 +141,9 @@ pub fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {
 /// # Errors
 /// As [`allocate`].
 pub fn allocate_zeroed(size: usize, align: usize) -> Result<Block, AllocError> {
-    checked(size, align)?;
+    if is_unusual(size, align) {
+        return allocate_checked(size, align, true);
+    }
     backend::allocate_zeroed(size.max(1), align)
 }
 
@@ -219,12 +223,30 @@ pub fn trim() {
     backend::trim();
 }
 
-/// Refuses what no allocation can satisfy, so that no later arithmetic overflows.
+/// What no allocation can satisfy, so that no later arithmetic overflows.
+#[inline]
+fn is_impossible(size: usize, align: usize) -> bool {
+    !align.is_power_of_two() || align > MAX_ALIGN || size > isize::MAX as usize / 2
+}
+
+/// Whether a request may have to be refused before anybody tries.
+#[inline]
+fn is_unusual(size: usize, align: usize) -> bool {
+    is_impossible(size, align) || faults::allocations_are_watched()
+}
+
+/// The rest of an unusual allocation; apart, so that the usual one keeps nothing for it.
+#[cold]
+#[inline(never)]
+fn allocate_checked(size: usize, align: usize, zeroed: bool) -> Result<Block, AllocError> {
+    checked(size, align)?;
+    let size = size.max(1);
+    if zeroed { backend::allocate_zeroed(size, align) } else { backend::allocate(size, align) }
+}
+
+/// Refuses what is impossible, and what is planned to fail.
 fn checked(size: usize, align: usize) -> Result<(), AllocError> {
-    if !align.is_power_of_two() || align > MAX_ALIGN || size > isize::MAX as usize / 2 {
-        return Err(AllocError { size, align });
-    }
-    if faults::is_due() {
+    if is_impossible(size, align) || faults::is_due() {
         return Err(AllocError { size, align });
     }
     Ok(())

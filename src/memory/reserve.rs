@@ -77,8 +77,9 @@ fn refused(layout: Layout) -> *mut u8 {
 unsafe impl GlobalAlloc for Heap {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if faults::heap_is_due() {
-            return refused(layout);
+        if faults::heap_is_watched() {
+            // SAFETY: the caller's promise.
+            return unsafe { alloc_watched(layout, false) };
         }
         // SAFETY: the caller's promise.
         let pointer = unsafe { System.alloc(layout) };
@@ -87,19 +88,13 @@ unsafe impl GlobalAlloc for Heap {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        if !faults::heap_is_due() {
+        if faults::heap_is_watched() {
             // SAFETY: the caller's promise.
-            let pointer = unsafe { System.alloc_zeroed(layout) };
-            if !pointer.is_null() {
-                return pointer;
-            }
+            return unsafe { alloc_watched(layout, true) };
         }
-        let pointer = refused(layout);
-        if !pointer.is_null() {
-            // SAFETY: a slot of ours of that size.
-            unsafe { pointer.write_bytes(0, layout.size()) };
-        }
-        pointer
+        // SAFETY: the caller's promise.
+        let pointer = unsafe { System.alloc_zeroed(layout) };
+        if pointer.is_null() { zeroed_slot(layout) } else { pointer }
     }
 
     #[inline]
@@ -115,30 +110,68 @@ unsafe impl GlobalAlloc for Heap {
 
     #[inline]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller's promise: the new size is not 0 and fits the alignment.
-        let new = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
-        let moved = if faults::heap_is_due() {
-            refused(new)
-        } else if slot_of(pointer).is_none() {
+        if !faults::heap_is_watched() && slot_of(pointer).is_none() {
             // SAFETY: the caller's promise, and the pointer is the system's.
             let moved = unsafe { System.realloc(pointer, layout, new_size) };
             if !moved.is_null() {
                 return moved;
             }
-            refused(new)
-        } else if new_size <= SLOT_BYTES {
-            return pointer;
-        } else {
-            // SAFETY: the layout is the caller's, of no empty block.
-            unsafe { self.alloc(new) }
-        };
+        }
+        // SAFETY: the caller's promise.
+        unsafe { realloc_apart(pointer, layout, new_size) }
+    }
+}
+
+/// [`Heap::alloc`] or [`Heap::alloc_zeroed`] where requests are made to fail; apart, so that the
+/// usual ones keep nothing for it.
+///
+/// # Safety
+/// As for these.
+#[cold]
+#[inline(never)]
+unsafe fn alloc_watched(layout: Layout, zeroed: bool) -> *mut u8 {
+    if faults::heap_is_due() {
+        return if zeroed { zeroed_slot(layout) } else { refused(layout) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { if zeroed { System.alloc_zeroed(layout) } else { System.alloc(layout) } }
+}
+
+/// [`refused`], of zeros.
+#[cold]
+#[inline(never)]
+fn zeroed_slot(layout: Layout) -> *mut u8 {
+    let pointer = refused(layout);
+    if !pointer.is_null() {
+        // SAFETY: a slot of ours of that size.
+        unsafe { pointer.write_bytes(0, layout.size()) };
+    }
+    pointer
+}
+
+/// Resizes what is in a slot, what the system would not resize, and where requests are made to
+/// fail.
+///
+/// # Safety
+/// As for [`Heap::realloc`].
+#[cold]
+#[inline(never)]
+unsafe fn realloc_apart(pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+    let in_slot = slot_of(pointer).is_some();
+    if in_slot && new_size <= SLOT_BYTES {
+        return pointer;
+    }
+    // SAFETY: the caller's promise: the new size is not 0 and fits the alignment; both blocks are
+    // live and distinct, and the old one is given up only where the new one exists.
+    unsafe {
+        let new = Layout::from_size_align_unchecked(new_size, layout.align());
+        let watched = faults::heap_is_watched();
+        let tries = if watched { !faults::heap_is_due() } else { in_slot };
+        let given = if tries { System.alloc(new) } else { std::ptr::null_mut() };
+        let moved = if given.is_null() { refused(new) } else { given };
         if !moved.is_null() {
-            // SAFETY: both blocks are live and distinct, and the old one is given up only where the
-            // new one exists.
-            unsafe {
-                moved.copy_from_nonoverlapping(pointer, layout.size().min(new_size));
-                self.dealloc(pointer, layout);
-            }
+            moved.copy_from_nonoverlapping(pointer, layout.size().min(new_size));
+            Heap.dealloc(pointer, layout);
         }
         moved
     }
