@@ -10,7 +10,7 @@ use super::{
 use crate::{
     abi::{self, Report},
     audit::{self, Operation},
-    erased::{CellsMut, Failure},
+    erased::{CellsMut, Failure, SpareCell},
     numpy_abi::{
         NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArrayMethod_Context, PyArrayMethod_Spec,
         callbacks::StridedLoop, flags::*, slots,
@@ -300,16 +300,102 @@ unsafe fn block<const N: usize>(
         let cells = unsafe { access::cells_of(run.part(start, length)) };
         Some((Ledger::open(element, segments[index], &cells), cells))
     });
-    let dimensions = [length as isize];
-    let mut report = Report::new();
-    // SAFETY: the client's contract; pointers and strides are NumPy's, moved to this block.
-    let status = unsafe {
-        (this.function)(this.context, arguments.as_ptr(), dimensions.as_ptr(), strides, &mut report)
+    let is_aligned = operands
+        .iter()
+        .flatten()
+        .all(|(element, run)| within::is_aligned(element, run.part(start, length)));
+    // SAFETY: pointers and strides are NumPy's, moved to this block.
+    let outcome = unsafe {
+        if is_aligned {
+            call(this, arguments.as_ptr(), length, strides)
+        } else {
+            call_unaligned(this, operands, &arguments, length, strides)
+        }
     };
     for (ledger, cells) in books.iter_mut().filter_map(Option::take) {
         ledger.close(cells.as_cells());
     }
+    outcome
+}
+
+/// Calls the client's function.
+///
+/// # Safety
+/// As for [`elementwise`], and cells are aligned.
+#[inline]
+unsafe fn call(
+    this: &LoopData,
+    arguments: *const *mut u8,
+    length: usize,
+    strides: *const isize,
+) -> Result<(), Failure> {
+    let dimensions = [length as isize];
+    let mut report = Report::new();
+    // SAFETY: the client's contract and the caller's promise.
+    let status = unsafe {
+        (this.function)(this.context, arguments, dimensions.as_ptr(), strides, &mut report)
+    };
     Failure::check(status, &report)
+}
+
+/// Calls the client's function element by element; cells that are not aligned visit aligned memory
+/// meanwhile, a cell that is several operands one place. NumPy promises a loop aligned operands, and
+/// `ufunc.at` judges them all by the first.
+///
+/// # Safety
+/// As for [`elementwise`]; `arguments` are the operands' first elements.
+#[cold]
+#[inline(never)]
+unsafe fn call_unaligned<const N: usize>(
+    this: &LoopData,
+    operands: &[Operand; N],
+    arguments: &[*mut u8; N],
+    length: usize,
+    strides: *const isize,
+) -> Result<(), Failure> {
+    let mut spares: [Option<SpareCell<'_>>; N] = std::array::from_fn(|_| None);
+    for (spare, operand) in spares.iter_mut().zip(operands) {
+        *spare = operand.map(|(element, _)| SpareCell::new(element)).transpose()?;
+    }
+    for index in 0..length {
+        let mut cells = *arguments;
+        for (position, cell) in cells.iter_mut().enumerate().take(this.operands.len()) {
+            // SAFETY: one stride an operand.
+            *cell = cell.wrapping_offset(unsafe { *strides.add(position) } * index as isize);
+        }
+        let mut places = cells;
+        for position in 0..N {
+            let (Some((element, _)), Some(spare)) = (&operands[position], &mut spares[position])
+            else {
+                continue;
+            };
+            if cells[position].addr().is_multiple_of(element.align()) {
+                continue;
+            }
+            places[position] = match cells[..position].iter().position(|c| *c == cells[position]) {
+                Some(same) => places[same],
+                None => {
+                    let place = spare.cells().address(0);
+                    // SAFETY: both are one cell; the object, trivially relocatable, moves there.
+                    unsafe { place.copy_from_nonoverlapping(cells[position], element.size()) };
+                    place
+                }
+            };
+        }
+        // SAFETY: the caller's promise; each cell is aligned, one element needs no stride.
+        let outcome = unsafe { call(this, places.as_ptr(), 1, strides) };
+        for position in 0..N {
+            let Some((element, _)) = operands[position] else { continue };
+            if places[position] != cells[position] {
+                // SAFETY: the object, old or new, moves back.
+                unsafe {
+                    cells[position].copy_from_nonoverlapping(places[position], element.size());
+                }
+            }
+        }
+        outcome.map_err(|failure| failure.after(index))?;
+    }
+    Ok(())
 }
 
 /// A generalised loop (matmul, vecdot, ..): all at once, with a ledger for each row of output.

@@ -62,6 +62,12 @@ def use(array):
 """
 
 
+def outside_ci():
+    """The environment for a pytest of a test: where it finds that it runs in CI, it prints messages
+    twice."""
+    return {name: text for name, text in os.environ.items() if name not in ("CI", "BUILD_NUMBER")}
+
+
 def run(code, *options, arrays=True, status=0, stderr="", seconds=SECONDS, **variables):
     """What a process printed that ran the code; its exit status and stderr are as expected."""
     whole = PREAMBLE + (ARRAYS if arrays else "") + textwrap.dedent(code)

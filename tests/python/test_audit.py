@@ -869,6 +869,7 @@ def test_an_audit_may_be_open_when_the_interpreter_ends():
     assert (process.returncode, process.stderr) == (0, "")
 
 
+@pytest.mark.unsanitized
 def test_a_child_forked_while_threads_are_audited_works():
     process = run_plain(
         """

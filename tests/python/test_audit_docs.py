@@ -4,13 +4,13 @@ have."""
 import contextlib
 import io
 import json
-import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from process import outside_ci
 
 PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
 BLOCKS = re.findall(r"^```(python|text)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -36,7 +36,7 @@ def run(folder, *arguments):
         cwd=folder,
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80"},
+        env=outside_ci() | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "COLUMNS": "80"},
     )
 
 

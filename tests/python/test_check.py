@@ -112,6 +112,7 @@ def test_lost_objects_are_counted(faults):
     assert of(faults, "absolute").leaked == {"broken.Broken": 10}
 
 
+@pytest.mark.unsanitized
 def test_a_crash_names_its_signal_and_shows_where(faults):
     crash = of(faults, "invert")
     assert crash.detail == "SIGSEGV"
@@ -151,6 +152,7 @@ def test_the_summary_counts(faults):
 # ---- a type that crashes where it is found out what it can do ----
 
 
+@pytest.mark.unsanitized
 def test_an_operator_that_crashes_counts_as_present_and_is_reported(broken_folder, tmp_path):
     found = command(
         "broken:Crashing",
@@ -181,6 +183,7 @@ def test_operators_beside_the_one_that_crashes_are_judged(broken):
     assert verdicts == {"add": Verdict.WORKS, "multiply": Verdict.CRASHES, "sort": Verdict.WORKS}
 
 
+@pytest.mark.unsanitized
 def test_values_are_made_in_a_way_that_survives_and_the_crash_is_reported(broken):
     report = check.run(broken.Fragile, tables=[table(sort=lambda s: np.sort(s.a))])
     assert report.values == "texts of positive integers"
@@ -193,7 +196,7 @@ def test_values_are_made_in_a_way_that_survives_and_the_crash_is_reported(broken
 @pytest.mark.parametrize(
     ("end", "how"),
     [
-        (lambda: os.kill(os.getpid(), 11), "SIGSEGV"),
+        pytest.param(lambda: os.kill(os.getpid(), 11), "SIGSEGV", marks=pytest.mark.unsanitized),
         (lambda: os._exit(0), "exit status 0 before the work was done"),
         (lambda: time.sleep(60), "no end within 1 s"),
     ],
@@ -205,6 +208,7 @@ def test_values_that_end_the_process_are_one_line_that_says_what_to_do(end, how)
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.unsanitized
 def test_no_way_to_values_that_survives_is_one_line_that_says_what_to_do(monkeypatch):
     die = ("a crash", lambda *_: os.kill(os.getpid(), 11), [])
     monkeypatch.setattr("denizen.check.probing.ways_of", lambda dtype: [die])

@@ -101,6 +101,45 @@ def test_arrays_of_no_elements_stand_a_failure_at_every_step(name, kind):
         assert sum(tried.raised for tried in report.tried) >= len(EMPTY) - 2
 
 
+UFUNC_AT = Table("ufunc.at of packed records")
+
+
+def packed(values):
+    """The values in unaligned cells, but for the first, by which `ufunc.at` judges."""
+    records = np.zeros(len(values) + 7, dtype=[("pad", "u1"), ("x", values.dtype)])
+    cells = records["x"][7:]
+    cells[...] = values
+    places = [cells[i:].ctypes.data % 8 for i in range(len(values))]
+    assert places[0] == 0 and all(places[1:8])
+    return cells
+
+
+AT = [0, 5, 1, 1, 9]
+UFUNC_AT.add("operand", lambda s: (np.add.at(s.a, AT, packed(s.b)[:5]), s.a))
+UFUNC_AT.add("array", lambda s: (x := packed(s.a), np.add.at(x, AT, s.b[:5]), x))
+UFUNC_AT.add("array in place", lambda s: (x := packed(s.a), np.square.at(x, AT), x))
+UFUNC_AT.add("both", lambda s: (x := packed(s.a), np.subtract.at(x, AT, packed(s.b)[:5]), x))
+UFUNC_AT.add("both, shared", lambda s: (x := packed(s.a), np.add.at(x, AT, x[:5]), x))
+
+
+# T41: joblib#1254
+@pytest.mark.parametrize("name", ["Tracer", "InlineTracer", "HeldTracer"])
+def test_ufunc_at_of_unaligned_cells_reads_at_suitable_addresses(name):
+    misused = raw.countdown.counts["dead tracers used"]
+    element = getattr(raw, name)
+    b = np.arange(10, 20).astype(element)
+    for make in (np.array, packed):
+        a = make(np.arange(10).astype(element))
+        for operand in (b[:5], packed(b)[:5]):
+            expected = a.astype(np.int64)
+            np.add.at(a, AT, operand)
+            np.add.at(expected, AT, operand.astype(np.int64))
+            assert a.astype(np.int64).tolist() == expected.tolist()
+    assert raw.countdown.counts["dead tracers used"] == misused
+    report = run_faults(f"denizen_raw:{name}", ["denizen_raw:countdown"], tables=[UFUNC_AT], jobs=1)
+    assert not report.findings, report.table()
+
+
 class Counts:
     """Allocations, with the counters of types that cannot carry one."""
 

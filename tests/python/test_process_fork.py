@@ -76,6 +76,7 @@ def status(pid):
 """
 
 
+@pytest.mark.unsanitized
 def test_children_of_a_process_whose_threads_are_at_work_use_arrays_and_end():
     run(
         CROWD
@@ -104,6 +105,7 @@ assert raw.misused_bombs() == 0
     )
 
 
+@pytest.mark.unsanitized
 def test_a_child_may_write_to_what_another_thread_of_the_parent_had_locked():
     """The lock is the parent's. Elements of `Number` are one pointer each: the child takes none over,
     as it cannot know how far the other thread had come, but fills the array anew."""
@@ -129,6 +131,7 @@ assert (floats == 0).all()
     )
 
 
+@pytest.mark.unsanitized
 def test_a_child_ends_as_any_python_process_does():
     """With finalisation: atexit, destructors, arrays of the parent that it holds too."""
     printed = run(
@@ -159,6 +162,7 @@ assert arrays[0][0] == 2**100
     assert printed.split() == ["child"] * 4 + ["parent"]
 
 
+@pytest.mark.unsanitized
 def test_new_programs_start_beside_threads_at_work():
     run(
         CROWD
@@ -180,6 +184,7 @@ assert (found.stdout, found.stderr) == (f"{2**80}\\n", "")
     )
 
 
+@pytest.mark.unsanitized
 def test_what_is_lent_to_client_code_is_given_back_in_parent_and_child():
     run(
         CROWD
@@ -233,6 +238,7 @@ def test_the_first_import_may_be_in_a_child_or_a_thread():
     )
 
 
+@pytest.mark.unsanitized
 def test_os_register_at_fork_may_use_arrays():
     run(
         CROWD

@@ -12,6 +12,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+from process import outside_ci
 
 import denizen
 
@@ -47,16 +48,12 @@ def run(tmp_path):
 
 def run_pytest(folder, *arguments, **environment):
     command = [sys.executable, "-W", "error", "-m", "pytest", "-rA", "-p", "no:cacheprovider"]
-    # On a CI machine pytest's summary repeats messages whole.
-    inherited = {
-        name: text for name, text in os.environ.items() if name not in ("CI", "BUILD_NUMBER")
-    }
     done = subprocess.run(
         [*command, "--strict-markers", *arguments],
         cwd=folder,
         capture_output=True,
         text=True,
-        env=inherited | environment,
+        env=outside_ci() | environment,
     )
     outcomes = {}
     for outcome, name in re.findall(

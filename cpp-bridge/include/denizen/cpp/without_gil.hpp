@@ -6,8 +6,7 @@
 
 #include <denizen/denizen.h>
 
-#if defined(__GLIBCXX__) && PY_VERSION_HEX < 0x030E0000
-#include <cxxabi.h>
+#if !defined(_WIN32) && PY_VERSION_HEX < 0x030E0000
 #include <unistd.h>
 #endif
 
@@ -22,10 +21,10 @@ namespace detail {
  */
 inline void take_gil_again(PyThreadState *state) noexcept
 {
-#if defined(__GLIBCXX__) && PY_VERSION_HEX < 0x030E0000
+#if !defined(_WIN32) && PY_VERSION_HEX < 0x030E0000
     try {
         PyEval_RestoreThread(state);
-    } catch (abi::__forced_unwind &) {
+    } catch (...) {
         for (;;) {
             pause();
         }

@@ -21,7 +21,8 @@ static AFTER: AtomicU64 = AtomicU64::new(u64::MAX);
 static SEEN: AtomicU64 = AtomicU64::new(0);
 static HAPPENED: AtomicBool = AtomicBool::new(false);
 static LIVE: AtomicI64 = AtomicI64::new(0);
-/// Values that were used after their end, or at an end of their own for a second time.
+/// Values that were used after their end, or at an end of their own for a second time, or at an
+/// address that none may have.
 static MISUSED: AtomicU64 = AtomicU64::new(0);
 
 /// What the check word of a live value is made with; a dead one has none.
@@ -57,7 +58,9 @@ impl<const KIND: u8> Tracer<KIND> {
     }
 
     fn checked(&self) -> i64 {
-        if self.check ^ SALT != *self.number as u64 {
+        // Behind a black box: the compiler takes references to be aligned.
+        let is_aligned = std::hint::black_box(std::ptr::from_ref(self)).is_aligned();
+        if self.check ^ SALT != *self.number as u64 || !is_aligned {
             MISUSED.fetch_add(1, SeqCst);
         }
         *self.number
@@ -230,7 +233,7 @@ impl Countdown {
         (SEEN.swap(0, SeqCst), HAPPENED.swap(false, SeqCst))
     }
 
-    /// Tracers that are alive, and how often one was used that had ended.
+    /// Tracers that are alive, and how often one was used that had ended, or lay unaligned.
     #[getter]
     fn counts(&self) -> HashMap<&'static str, i64> {
         let misused = MISUSED.load(SeqCst) as i64;
