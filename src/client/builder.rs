@@ -212,7 +212,8 @@ impl<T: 'static> ElementBuilder<T, Undecided> {
     ///
     /// # Safety
     /// All bytes zero is a valid value of `T`; it is the default value, and forgetting it loses
-    /// nothing. T is not of size 0.
+    /// nothing, also after it was looked at: it has no part that is built when somebody asks. T is
+    /// not of size 0.
     pub unsafe fn zero_is_default(mut self) -> ElementBuilder<T, InlineDefault> {
         if size_of::<T>() == 0 {
             self.mistake(Error::value("a type of size 0 has no bytes to make a promise about"));

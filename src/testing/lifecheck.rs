@@ -113,18 +113,29 @@ pub fn random<T: Target>() {
 }
 
 /// Random operations that meet each other more often: on two segments, which exist from the start,
-/// with more copies and moves.
+/// with more copies and moves, and with something that can fail where an element is to fail.
 #[cfg(feature = "proptest")]
 fn probable(mut records: Vec<[u8; 8]>) -> Vec<[u8; 8]> {
+    const MATERIALISE: u8 = 12;
     const COPY: u8 = 26;
     const RELOCATE: u8 = 29;
+    const FAIL_ELEMENT: std::ops::Range<u8> = 40..46;
+    const COMPUTE: u8 = 56;
+    let mut planned = false;
     for (index, record) in records.iter_mut().enumerate() {
-        let [kind, slot, .., to, _] = record;
+        let [kind, slot, after, how, any, _, to, _] = record;
         *kind = match *kind {
             _ if index < 2 => 0,
+            kind if planned => [COPY, COPY, MATERIALISE, COMPUTE][usize::from(kind % 4)],
             kind @ 0xc0.. => [COPY, RELOCATE, COPY, COPY][usize::from(kind % 4)],
             kind => kind,
         };
+        planned = index >= 2 && FAIL_ELEMENT.contains(&(*kind % 64));
+        if planned {
+            // One of the first eight, and rather one of the first.
+            *how &= !2;
+            *after &= *any;
+        }
         (*slot, *to) = (*slot & !2, *to & !2);
         if index < 2 {
             *slot = *slot & !1 | index as u8;

@@ -28,7 +28,8 @@ thread_local! {
 
 /// Has the construction, copy, assignment or relocation after `steps` more go wrong, once.
 pub(super) fn plan(steps: u32, mishap: Mishap) {
-    PLAN.set(Some((steps, mishap)));
+    // A panic comes from inside the element if it can: else the boundary would be there before.
+    PLAN.set(Some((steps + u32::from(mishap == Mishap::Panic), mishap)));
     FUSE.set((mishap == Mishap::Panic).then_some(steps));
     FIRED.set(false);
 }

@@ -305,3 +305,47 @@ impl Ord for Ring {
         }
     }
 }
+
+/// Is on a list of all that were copied, by its address.
+#[derive(Debug)]
+pub struct Listed {
+    number: u32,
+    listed: Cell<bool>,
+}
+
+static LIST: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+impl Listed {
+    pub fn new(number: u32) -> Self {
+        Listed { number, listed: Cell::new(false) }
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
+    }
+}
+
+impl PartialEq for Listed {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Clone for Listed {
+    fn clone(&self) -> Self {
+        if !self.listed.replace(true) {
+            LIST.lock().unwrap().push(self.address());
+        }
+        Listed::new(self.number)
+    }
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        if self.listed.get() {
+            let mut list = LIST.lock().unwrap();
+            let place = list.iter().position(|address| *address == self.address());
+            list.swap_remove(place.expect("an address that is not on the list"));
+        }
+    }
+}
