@@ -57,8 +57,10 @@ pub struct Where {
     pub stack: Option<u32>,
 }
 
-/// Whole stacks that are kept of each site, unless all are.
-const WHOLE_STACKS: u32 = 4;
+/// Different whole stacks that are kept of each site, unless all are.
+const WHOLE_STACKS: u32 = 32;
+/// Frames that are looked at in search of them at each site.
+const MOST_LOOKED_AT: u32 = 1 << 20;
 /// Frames that are kept at each end of a stack; those between are counted.
 const EDGE: usize = 50;
 
@@ -105,8 +107,24 @@ pub struct Sites {
     stacks: Numbered<Stack>,
     /// The code objects that are kept alive.
     codes: HashMap<usize, Code>,
-    /// Whole stacks that are kept of each site.
-    whole: HashMap<u32, u32>,
+    /// What is known of each site's whole stacks.
+    whole: HashMap<u32, Whole>,
+}
+
+/// The whole stacks of a site.
+#[derive(Clone, Copy, Debug, Default)]
+struct Whole {
+    /// Different ones that are kept.
+    kept: u32,
+    /// Frames that were looked at.
+    looked_at: u32,
+}
+
+impl Whole {
+    /// Whether there may be more to keep.
+    fn goes_on(self) -> bool {
+        self.kept < WHOLE_STACKS && self.looked_at < MOST_LOOKED_AT
+    }
 }
 
 impl Sites {
@@ -135,17 +153,21 @@ impl Sites {
             }
             if site.is_none() && !library {
                 site = Some(number);
-                whole = every || self.whole.get(&number).is_none_or(|kept| *kept < WHOLE_STACKS);
+                whole = every || self.whole.get(&number).is_none_or(|known| known.goes_on());
             }
             site.is_none() || whole
         });
         let site = site.or(inner.first().copied());
-        if let Some(site) = site.filter(|_| whole) {
-            *self.whole.entry(site).or_default() += 1;
-        }
+        let depth = (inner.len() + outer.len() + left_out) as u32;
+        let before = self.stacks.values.len();
         inner.extend(outer);
         let stack =
             (!inner.is_empty()).then(|| self.stacks.number(Stack { lines: inner, left_out }));
+        if let Some(site) = site.filter(|_| whole) {
+            let known = self.whole.entry(site).or_default();
+            known.kept += (self.stacks.values.len() - before) as u32;
+            known.looked_at = known.looked_at.saturating_add(depth);
+        }
         Where { site, stack }
     }
 
@@ -224,19 +246,38 @@ mod tests {
     }
 
     #[test]
-    fn a_few_whole_stacks_of_each_site_are_kept_or_all() {
+    fn whole_stacks_of_so_many_callers_of_a_site_are_kept_or_all() {
         let mut sites = Sites::default();
         let mut lengths = |every| -> Vec<usize> {
-            (0..10)
+            (0..3 * WHOLE_STACKS as usize)
                 .map(|outer| {
-                    enter(&[1, 300, 500 + outer]);
+                    // Each calls twice.
+                    enter(&[1, 300, 500 + outer / 2]);
                     let at = sites.here(FAKE, every);
                     sites.stack(at).lines.len()
                 })
                 .collect()
         };
-        assert_eq!(lengths(false), [3, 3, 3, 3, 2, 2, 2, 2, 2, 2]);
-        assert_eq!(lengths(true), [3; 10]);
+        let known = 2 * WHOLE_STACKS as usize;
+        let found = lengths(false);
+        assert_eq!(found[..known], vec![3; known]);
+        assert_eq!(found[known..], vec![2; known / 2]);
+        assert_eq!(lengths(true), vec![3; 3 * WHOLE_STACKS as usize]);
+        sites.release(FAKE);
+    }
+
+    #[test]
+    fn a_site_that_is_busy_costs_little_in_the_end() {
+        let mut sites = Sites::default();
+        let codes: Vec<usize> = (300..600).collect();
+        enter(&codes);
+        let deep = MOST_LOOKED_AT.div_ceil(300) as usize;
+        let mut whole = || {
+            let at = sites.here(FAKE, false);
+            sites.stack(at).lines.len() == 2 * EDGE
+        };
+        assert!((0..deep).all(|_| whole()));
+        assert!(!whole());
         sites.release(FAKE);
     }
 

@@ -157,20 +157,28 @@ def test_leaks_are_grouped_by_their_site_and_the_largest_is_first():
 
 
 @pytest.mark.parametrize("trace", [False, True])
-def test_stacks_are_whole_a_few_times_or_always(trace):
-    """The survivor is the last one, of whose stack only the site is kept without `trace`."""
+@pytest.mark.parametrize("callers", [1, 20, 40])
+def test_stacks_of_a_place_are_whole_for_so_many_callers_or_always(trace, callers):
+    """However often each of them calls, and whichever made what is left."""
+    names = [f"caller_{number}" for number in range(callers)]
+    lines = (f"def {name}(build): return build()" for name in names)
+    namespace = {}
+    exec("\n".join(lines), namespace)
 
     def build():
         return rationals(1)
 
     kept = None
     with denizen.audit(raises=False, trace=trace) as report:
-        for _ in range(20):
-            kept = build()
+        for _ in range(10):
+            for name in names:
+                kept = namespace[name](build)
     (leak,) = report.leaks
-    assert (len(leak["stack"]) > 1) == trace
-    assert leak["callers"] == ("one" if trace else "unknown")
-    assert ("--trace" in str(report)) is not trace
+    known = trace or callers < 32
+    assert leak["callers"] == ("one" if known else "unknown")
+    assert ("--trace" in str(report)) is not known
+    functions = [site["function"].rpartition(".")[2] for site in leak["stack"]]
+    assert functions[:3] == (["rationals", "build", names[-1]] if known else ["rationals"])
     assert leak["site"] == leak["stack"][0]
     assert report.to_dict()["trace"] is trace and kept is not None
 
@@ -816,6 +824,47 @@ def test_a_program_that_moves_away_is_reported_where_the_command_began(program, 
     assert "3 denizen.Rational objects outlived the audit" in process.stderr
     assert "> program.py:4, in <module>" in process.stderr
     assert process.returncode == 3 and "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize("closed", ["1", "2", "1, 2"])
+def test_files_are_written_where_nobody_listens_any_more(program, closed):
+    source = f"{textwrap.dedent(LEAK)}\nimport os\nfor stream in ({closed},): os.close(stream)\n"
+    process, report = program(source)
+    assert report["leaks"][0]["count"] == 3
+    assert process.returncode == (2 if "2" in closed else 3), process.stderr
+    assert ("outlived the audit" in process.stderr) is ("2" not in closed)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        "sys.setrecursionlimit(30)",
+        "sys.path.clear(); sys.meta_path.clear()",
+        "import warnings; warnings.simplefilter('error')",
+    ],
+)
+def test_the_report_stands_what_a_program_does_to_its_interpreter(program, end):
+    process, report = program(f"{textwrap.dedent(LEAK)}\n{end}\n")
+    assert process.returncode == 3, process.stderr
+    assert report["leaks"][0]["count"] == 3 and "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize("cyclic", [False, True])
+def test_destructors_at_the_end_find_the_names_that_they_use(program, tmp_path, cyclic):
+    source = f"""\
+        import numpy as np, denizen
+        class Holder:
+            def __init__(self):
+                self.array = np.ones(3, dtype=denizen.Rational)
+                self.cycle = self if {cyclic} else None
+            def __del__(self):
+                print(np.sum(self.array), "at the end")
+        held = Holder()
+    """
+    (tmp_path / "helper.py").write_text(textwrap.dedent(source))
+    process, report = program(f"import helper\n{textwrap.dedent(source)}")
+    assert process.stdout == "3 at the end\n" * 2, process.stderr
+    assert report["leaks"] == [] and "Exception ignored" not in process.stderr
 
 
 @pytest.mark.parametrize("option", ["--json", "--html"])

@@ -213,7 +213,7 @@ def audit(*, trace: bool = False, raises: bool = True) -> Audit:
     the block too, and every thread. Blocks nest. An exception from the block passes through
     unchanged: its traceback keeps arrays alive.
 
-    Of each place in the program the first few stacks are kept whole; with `trace` all of them are.
+    Of each place in the program a few dozen stacks are kept whole; with `trace` all of them are.
     While an audit runs every array of an element type asks Python where it is made, which takes a
     few hundred nanoseconds, as do other entries in the books; when none runs, nothing is recorded.
 

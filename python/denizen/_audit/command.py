@@ -59,17 +59,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     target = " ".join([*(["-m"] if options.is_module else []), options.script, *options.arguments])
-    files = {
-        name: Path(file).absolute()
-        for name, file in (("json", options.json), ("html", options.html))
+    wanted = [
+        (Path(file).absolute(), content)
+        for file, content in ((options.json, _as_json), (options.html, _as_page))
         if file not in (None, "-")
-    }
+    ]
     # The program may take long, or change the directory.
-    for problem in filter(None, map(cannot_write, files.values())):
+    for problem in filter(None, (cannot_write(file) for file, _ in wanted)):
         print(f"denizen: {problem}", file=sys.stderr)
         return 2
     before = list(sys.modules)
     process = os.getpid()
+    depth = sys.getrecursionlimit()
     here, streams = os.getcwd(), (sys.stdout, sys.stderr)
     audit = Audit(trace=options.trace, raises=False, target=target)
     with audit:
@@ -82,6 +83,8 @@ def _run(options: argparse.Namespace) -> int:
             # A child that the program forked: the report is the parent's.
             return status
         program.wait_for_end()
+        # The report needs more than a program that lowered it.
+        sys.setrecursionlimit(depth)
         gc.collect()
         held = _live()
         program.clear_up(before)
@@ -91,19 +94,39 @@ def _run(options: argparse.Namespace) -> int:
     report = audit.to_dict()
     held -= Counter({name: figures["live"] for name, figures in report["types"].items()})
     report["notes"] += _notes(held, daemons)
-    print(f"\n{audit}", file=sys.stderr)
+    written = [_write(file, content(audit)) for file, content in wanted]
+    # When the files are there: nobody may be at the other end of the streams.
+    written.append(_write(sys.stderr, f"\n{audit}\n"))
     if options.json == "-":
-        print(audit.to_json())
-    try:
-        if "json" in files:
-            files["json"].write_text(audit.to_json() + "\n", encoding="utf-8")
-        if "html" in files:
-            files["html"].write_text(page(dict(report)), encoding="utf-8")
-    except OSError as error:
-        print(f"denizen: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        written.append(_write(sys.stdout, _as_json(audit)))
+    if not all(written):
         return 2
     leaked = any(figures["leaked"] for figures in report["types"].values())
     return LEAKED if status == 0 and leaked else status
+
+
+def _as_json(audit: Audit) -> str:
+    return audit.to_json() + "\n"
+
+
+def _as_page(audit: Audit) -> str:
+    return page(dict(audit.to_dict()))
+
+
+def _write(place: Path | TextIO, content: str) -> bool:
+    """Whether a report could be written; where not, it is said."""
+    try:
+        if isinstance(place, Path):
+            place.write_text(content, encoding="utf-8")
+        else:
+            place.write(content)
+            place.flush()
+    except OSError as error:
+        name = place if isinstance(place, Path) else place.name
+        with contextlib.suppress(OSError):
+            print(f"denizen: cannot write {name}: {error.strerror}", file=sys.stderr)
+        return False
+    return True
 
 
 def _come_back(here: str, streams: tuple[TextIO, TextIO]) -> None:

@@ -170,30 +170,59 @@ def clear_up(before: Sequence[str]) -> None:
 
     While daemon threads run, modules are dropped and not emptied: the threads may be using them.
     """
+    namespaces = _drop_modules(before, emptied=not daemons())
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            delattr(sys, name)
+    for cache in [found for found in gc.get_objects() if type(found) is _CACHE]:
+        cache.cache_clear()
+    # What has a destructor ends here, while the names that it uses mean something.
+    gc.collect()
+    for namespace in [found for found in gc.get_objects() if id(found) in namespaces]:
+        # An older one may be gone, and its address another dict's.
+        if type(namespace) is dict and namespace.get("__name__") is namespaces[id(namespace)]:
+            _empty(namespace)
+    gc.collect()
+
+
+def _drop_modules(before: Sequence[str], *, emptied: bool) -> dict[int, object]:
+    """Takes the program's modules out of `sys.modules`. Returns the names of those that are to be
+    emptied, by the addresses of their namespaces."""
+    namespaces: dict[int, object] = {}
+    for name, module in _own(before):
+        # A C extension's functions do not expect to lose their module.
+        if emptied and isinstance(getattr(module, "__loader__", None), SourceFileLoader):
+            namespaces[id(module.__dict__)] = module.__dict__.get("__name__")
+        if name != "__main__":
+            del sys.modules[name]
+    sys.modules["__main__"] = ModuleType("__main__")
+    return namespaces
+
+
+def _own(before: Sequence[str]) -> list[tuple[str, ModuleType]]:
+    """`__main__`, and the modules that were imported since the names `before`, but for those of
+    installed packages."""
     installed = tuple(
         path + os.sep
         for key in ("stdlib", "platstdlib", "purelib", "platlib")
         if (path := sysconfig.get_path(key))
     )
     known = set(before)
-    idle = not daemons()
-    for name, module in list(sys.modules.items()):
+
+    def own(name: str, module: ModuleType) -> bool:
         file = getattr(module, "__file__", None)
-        own = name == "__main__" or (
+        return name == "__main__" or (
             name not in known and isinstance(file, str) and not file.startswith(installed)
         )
-        if not own:
-            continue
-        # A C extension's functions do not expect to lose their module.
-        if idle and isinstance(getattr(module, "__loader__", None), SourceFileLoader):
-            module.__dict__.clear()
-        if name != "__main__":
-            del sys.modules[name]
-    sys.modules["__main__"] = ModuleType("__main__")
-    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
-        if hasattr(sys, name):
-            delattr(sys, name)
-    for cache in gc.get_objects():
-        if type(cache) is _CACHE:
-            cache.cache_clear()
-    gc.collect()
+
+    return [(name, module) for name, module in sys.modules.items() if own(name, module)]
+
+
+def _empty(namespace: dict[str, object]) -> None:
+    """Takes the values out of a module's namespace as Python does: names with an underscore first,
+    and each is None until all are gone, for destructors that look."""
+    names = [name for name in namespace if name != "__builtins__"]
+    for name in sorted(names, key=lambda name: not name.startswith("_") or name[1:2] == "_"):
+        namespace[name] = None
+    for name in names:
+        namespace.pop(name, None)

@@ -29,6 +29,9 @@ __all__ = [
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
+#: Asked for at once: a program under audit may change `sys.path`.
+_VERSION = version("denizen")
+
 
 class Site(TypedDict):
     """A place in the program."""
@@ -168,7 +171,7 @@ def make_report(
             if "operation" in row:
                 row["operation"] = _operation(*row["operation"])
     return {
-        "denizen": _version(),
+        "denizen": _VERSION,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "target": target,
@@ -182,11 +185,6 @@ def make_report(
         "timeline": books["timeline"],
         "notes": [],
     }
-
-
-@cache
-def _version() -> str:
-    return version("denizen")
 
 
 class _Sites:
