@@ -59,8 +59,8 @@ pub struct Where {
 
 /// Different whole stacks that are kept of each site, unless all are.
 const WHOLE_STACKS: u32 = 32;
-/// Frames that are looked at in search of them at each site.
-const MOST_LOOKED_AT: u32 = 1 << 20;
+/// Frames that are looked at in search of them at each site: some 15 ms.
+const MOST_LOOKED_AT: u32 = 1 << 16;
 /// Frames that are kept at each end of a stack; those between are counted.
 const EDGE: usize = 50;
 
