@@ -659,7 +659,11 @@ impl<S: Subject> Model<'_, S> {
             }
             outcome => {
                 let outcome = outcome.map_err(|failure| (failure.done, failure.message.clone()));
-                assert_eq!(outcome.err(), fails, "a loop fails where it fails on one element alone");
+                assert_eq!(
+                    outcome.err(),
+                    fails,
+                    "a loop fails where it fails on one element alone"
+                );
             }
         }
         self.settle(run.to, pair.to, Ok(()), &pair.old, &new, &pair.order[..done]);

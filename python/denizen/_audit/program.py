@@ -11,13 +11,14 @@ import io
 import os
 import pkgutil
 import sys
-import sysconfig
 import threading
 import traceback
 from collections.abc import Sequence
 from importlib.abc import InspectLoader
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
+
+from .report import libraries
 
 __all__ = ["ProgramError", "clear_up", "daemons", "run", "wait_for_end"]
 
@@ -202,11 +203,7 @@ def _drop_modules(before: Sequence[str], *, emptied: bool) -> dict[int, object]:
 def _own(before: Sequence[str]) -> list[tuple[str, ModuleType]]:
     """`__main__`, and the modules that were imported since the names `before`, but for those of
     installed packages."""
-    installed = tuple(
-        path + os.sep
-        for key in ("stdlib", "platstdlib", "purelib", "platlib")
-        if (path := sysconfig.get_path(key))
-    )
+    installed = tuple(folder for folder, _ in libraries())
     known = set(before)
 
     def own(name: str, module: ModuleType) -> bool:
