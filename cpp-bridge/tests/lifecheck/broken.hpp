@@ -31,6 +31,23 @@ struct owner {
     friend bool operator==(const owner &x, const owner &y) { return *x.value == *y.value; }
 };
 
+/* Right too: its assignment takes a copy, which may throw, and does nothing then that throws. */
+struct swaps {
+    std::string value = "a default that is long enough to be on the heap";
+    swaps() = default;
+    explicit swaps(long v) : value("a number that is long enough for the heap: " + std::to_string(v))
+    {
+    }
+    swaps(const swaps &) = default;
+    swaps(swaps &&) = default;
+    swaps &operator=(swaps other) noexcept
+    {
+        value.swap(other.value);
+        return *this;
+    }
+    friend bool operator==(const swaps &x, const swaps &y) { return x.value == y.value; }
+};
+
 /* Its copies share the number: it is freed twice. */
 struct shares : owner {
     using owner::owner;

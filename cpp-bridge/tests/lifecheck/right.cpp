@@ -77,6 +77,34 @@ template <>
 struct denizen::is_trivially_relocatable<constant> : std::true_type {};
 namespace {
 
+/* The stand-in of a type promises what the type does, no less and no more. */
+template <class T, class Guest = denizen::testing::guest<T>>
+constexpr bool promises_the_same =
+    std::is_nothrow_default_constructible_v<T> == std::is_nothrow_default_constructible_v<Guest> &&
+    std::is_copy_constructible_v<T> == std::is_copy_constructible_v<Guest> &&
+    std::is_nothrow_copy_constructible_v<T> == std::is_nothrow_copy_constructible_v<Guest> &&
+    std::is_move_constructible_v<T> == std::is_move_constructible_v<Guest> &&
+    std::is_nothrow_move_constructible_v<T> == std::is_nothrow_move_constructible_v<Guest> &&
+    std::is_copy_assignable_v<T> == std::is_copy_assignable_v<Guest> &&
+    std::is_nothrow_copy_assignable_v<T> == std::is_nothrow_copy_assignable_v<Guest> &&
+    std::is_move_assignable_v<T> == std::is_move_assignable_v<Guest> &&
+    std::is_nothrow_move_assignable_v<T> == std::is_nothrow_move_assignable_v<Guest> &&
+    std::is_swappable_v<T> == std::is_swappable_v<Guest> &&
+    std::is_nothrow_swappable_v<T> == std::is_nothrow_swappable_v<Guest> &&
+    std::is_nothrow_destructible_v<T> == std::is_nothrow_destructible_v<Guest>;
+template <class... Types>
+constexpr bool all_promise_the_same = (promises_the_same<Types> && ...);
+static_assert(all_promise_the_same<double, std::string, std::vector<double>,
+                                   std::shared_ptr<std::string>, std::unique_ptr<std::string>,
+                                   moody, rock, constant, broken::owner, broken::swaps,
+                                   broken::moves_loudly, broken::quits>);
+/* And the struct around the value, which the stand-in is made of, no more than the value. */
+template <class T, class Held = denizen::testing::detail::held<T>>
+constexpr bool held_promises_the_same =
+    std::is_nothrow_copy_assignable_v<T> == std::is_nothrow_copy_assignable_v<Held> &&
+    std::is_nothrow_move_assignable_v<T> == std::is_nothrow_move_assignable_v<Held>;
+static_assert(held_promises_the_same<broken::swaps> && held_promises_the_same<std::string>);
+
 /* Its moves throw, among others. */
 template <class Traits>
 subject<Traits> make_subject(input &in)
@@ -113,6 +141,9 @@ int main()
         run<moody>("throws by itself", [](input &in) { return moody(in.integer<int>()); });
         run<rock>("immovable", [](input &in) { return rock(in.text()); });
         run<constant>("not assignable", [](input &in) { return constant(in.integer<int>()); });
+        run<broken::swaps>("copy and swap", [](input &in) {
+            return broken::swaps(in.integer<long>());
+        });
         run<subject<plain_traits>>("subject", make_subject<plain_traits>);
         run<subject<no_default>>("no default", make_subject<no_default>);
         run<subject<self_pointing>>("self pointing", make_subject<self_pointing>);

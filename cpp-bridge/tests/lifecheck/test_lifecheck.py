@@ -97,6 +97,18 @@ def test_a_broken_type_is_found_soon_and_its_rule_is_named(name, sanitized):
     assert 1 <= len(steps) <= 8
 
 
+@pytest.mark.parametrize("name", ["g++", "clang++"])
+def test_assignment_by_copy_and_swap_passes_where_the_compiler_optimises(tmp_path, name):
+    # At -O0 g++ writes nothing that ends the process where a false promise is broken.
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    command = [name, "-std=c++17", "-O2", *INCLUDES, "-DSUBJECT=swaps", HERE / "one.cpp"]
+    subprocess.run([*command, "-o", tmp_path / "one"], check=True)
+    result = run([tmp_path / "one", "-runs=1000"])
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert "nothing found" in result.stderr
+
+
 @pytest.mark.parametrize("name", ["hasty", "moves_loudly"])
 def test_the_printed_program_shows_it_again(tmp_path, name):
     def build(source, target):

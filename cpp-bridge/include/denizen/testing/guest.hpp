@@ -50,37 +50,37 @@ inline long guests_alive = 0;
 
 template <class T, bool Before>
 struct around {
-    static constexpr bool moves_quietly = std::is_nothrow_move_constructible_v<T>;
-    static constexpr bool assigns_quietly = std::is_nothrow_move_assignable_v<T>;
     static constexpr bool ends_quietly = std::is_nothrow_destructible_v<T>;
 
-    around()
+    around() noexcept(std::is_nothrow_default_constructible_v<T>)
     {
-        mishap_step();
+        step<std::is_nothrow_default_constructible_v<T>>();
         count(1);
     }
-    around(const around &)
+    /** Of a value that the lifecheck's closure makes, which may always throw. */
+    explicit around(int)
     {
-        mishap_step();
+        step<false>();
         count(1);
     }
-    around(around &&) noexcept(moves_quietly)
+    around(const around &) noexcept(std::is_nothrow_copy_constructible_v<T>)
     {
-        if constexpr (!moves_quietly) {
-            mishap_step();
-        }
+        step<std::is_nothrow_copy_constructible_v<T>>();
         count(1);
     }
-    around &operator=(const around &)
+    around(around &&) noexcept(std::is_nothrow_move_constructible_v<T>)
     {
-        mishap_step();
+        step<std::is_nothrow_move_constructible_v<T>>();
+        count(1);
+    }
+    around &operator=(const around &) noexcept(std::is_nothrow_copy_assignable_v<T>)
+    {
+        step<std::is_nothrow_copy_assignable_v<T>>();
         return *this;
     }
-    around &operator=(around &&) noexcept(assigns_quietly)
+    around &operator=(around &&) noexcept(std::is_nothrow_move_assignable_v<T>)
     {
-        if constexpr (!assigns_quietly) {
-            mishap_step();
-        }
+        step<std::is_nothrow_move_assignable_v<T>>();
         return *this;
     }
     ~around() noexcept(ends_quietly)
@@ -94,6 +94,13 @@ struct around {
     }
 
 private:
+    template <bool Quiet>
+    static void step() noexcept(Quiet)
+    {
+        if constexpr (!Quiet) {
+            mishap_step();
+        }
+    }
     static void count(long change) noexcept
     {
         if (Before) {
@@ -102,10 +109,40 @@ private:
     }
 };
 
+/* The T of a guest. Its members are written out, to promise what T promises: the promise of an implicit
+ * assignment counts T's operator only, not the copy that `T &operator=(T)` takes, and std::terminate
+ * would answer an exception of that copy. Where T lacks an operation, its member takes what there is none
+ * of, and the implicit one is deleted. */
 template <class T>
 struct held {
+    struct none;
+    template <bool There>
+    using other_if = std::conditional_t<There, held, none>;
+
     T value;
     held() = default;
+    held(const other_if<std::is_copy_constructible_v<T>> &other)
+        noexcept(std::is_nothrow_copy_constructible_v<T>)
+        : value(other.value)
+    {
+    }
+    held(other_if<std::is_move_constructible_v<T>> &&other)
+        noexcept(std::is_nothrow_move_constructible_v<T>)
+        : value(std::move(other.value))
+    {
+    }
+    held &operator=(const other_if<std::is_copy_assignable_v<T>> &other)
+        noexcept(std::is_nothrow_copy_assignable_v<T>)
+    {
+        value = other.value;
+        return *this;
+    }
+    held &operator=(other_if<std::is_move_assignable_v<T>> &&other)
+        noexcept(std::is_nothrow_move_assignable_v<T>)
+    {
+        value = std::move(other.value);
+        return *this;
+    }
     template <class Make>
     held(Make &make, int) : value(make())
     {
@@ -121,7 +158,8 @@ struct guest : private detail::around<T, true>,
     guest() = default;
     /** From the T that `make()` returns, without a move. */
     template <class Make>
-    guest(Make &make, int) : detail::held<T>(make, 0)
+    guest(Make &make, int)
+        : detail::around<T, true>(0), detail::held<T>(make, 0), detail::around<T, false>(0)
     {
     }
 };
