@@ -2,7 +2,7 @@
 //! element operations, against `Vec<Option<value>>`.
 #![cfg(not(loom))]
 
-use denizen::testing::{Kind, Operation, run};
+use denizen::testing::{Kind, Operation, Run, run};
 use proptest::{collection::vec, prelude::*, sample::select};
 
 proptest! {
@@ -12,6 +12,58 @@ proptest! {
         operations in vec(any::<[u8; 8]>().prop_map(Operation::from_bytes), 1..60),
     ) {
         run(kind, &operations);
+    }
+}
+
+/// The model asks for an error wherever a planned failure happened; here each operation meets each
+/// of them at several steps.
+#[test]
+fn each_operation_tells_of_each_failure() {
+    let at = |slot, to| Run { slot, start: 3, count: 80, to, offset: 9 };
+    let operations = [
+        Operation::Allocate { slot: 0, count: 400, flags: 0 },
+        Operation::Bind { slot: 3 },
+        Operation::Resize { slot: 0, count: 20, extra: 0 },
+        Operation::Resize { slot: 0, count: 690, extra: 3 },
+        Operation::Construct(at(2, 0)),
+        Operation::Materialise(at(2, 0)),
+        Operation::Destroy(at(0, 0)),
+        Operation::Loop(at(2, 1)),
+        Operation::Copy(at(0, 1)),
+        Operation::Copy(at(0, 2)),
+        Operation::Copy(at(2, 0)),
+        Operation::Copy(at(0, 0)),
+        Operation::Relocate(at(0, 1)),
+        Operation::Relocate(at(0, 2)),
+        Operation::Relocate(at(2, 0)),
+        Operation::Relocate(at(0, 0)),
+        Operation::Clear { slot: 0 },
+        Operation::Free { slot: 0 },
+    ];
+    for kind in Kind::ALL {
+        for operation in operations {
+            for after in [0, 30] {
+                for plan in [
+                    Operation::FailAllocation { after },
+                    Operation::FailElement { after, panic: false },
+                    Operation::FailDestructor { after },
+                ] {
+                    let all = Run { slot: 0, start: 0, count: 100, to: 0, offset: 5 };
+                    let mut steps = vec![];
+                    // Full but for a few, full, vacant, and without a type.
+                    for slot in 0..4 {
+                        let flags = if slot == 3 { 12 } else { 0 };
+                        steps.push(Operation::Allocate { slot, count: 100, flags });
+                        if slot < 2 {
+                            steps.push(Operation::Materialise(Run { slot, ..all }));
+                            steps.push(Operation::Set(Run { slot, ..all }));
+                        }
+                    }
+                    steps.push(Operation::Destroy(Run { start: 40, count: 7, ..all }));
+                    run(kind, &[&steps[..], &[plan, operation]].concat());
+                }
+            }
+        }
     }
 }
 

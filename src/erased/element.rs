@@ -343,7 +343,6 @@ impl ElementType {
     /// destinations vacant.
     pub unsafe fn relocate(&self, to: CellsMut<'_>, from: CellsMut<'_>) -> Result<(), Failure> {
         debug_assert_eq!(to.len(), from.len());
-        let size = self.size();
         if let Some(relocate) = self.vtable.relocate {
             let mut report = Report::new();
             // SAFETY: the vtable's contract and the caller's promise.
@@ -360,6 +359,18 @@ impl ElementType {
             };
             return Failure::check(status, &report);
         }
+        // SAFETY: the caller's promise; a type without `relocate` moves as bytes.
+        unsafe { self.move_bytes(to, from) };
+        Ok(())
+    }
+
+    /// Moves the bytes of cells in any state, as all cells in arrays of NumPy move.
+    ///
+    /// # Safety
+    /// As for [`Self::relocate`], but for the state of the cells; the type is trivially
+    /// relocatable.
+    pub unsafe fn move_bytes(&self, to: CellsMut<'_>, from: CellsMut<'_>) {
+        let size = self.size();
         if to.is_contiguous(size) && from.is_contiguous(size) {
             // SAFETY: contiguous runs of `len * size` bytes that do not overlap.
             unsafe {
@@ -373,7 +384,6 @@ impl ElementType {
                 }
             }
         }
-        Ok(())
     }
 
     /// Destroys live objects, all of them. The cells' bytes are the caller's afterwards.

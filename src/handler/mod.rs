@@ -8,5 +8,7 @@ mod functions;
 pub mod note;
 pub mod objects;
 pub mod refusal;
+#[cfg(test)]
+mod tests;
 
 pub use functions::{calloc, free, malloc, realloc, set_unraisable_hook};

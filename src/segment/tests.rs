@@ -161,6 +161,30 @@ fn a_resize_that_fails_leaves_the_segment_whole() {
 }
 
 #[test]
+fn objects_that_lie_apart_arrive_at_their_places() {
+    for kind in Kind::ALL {
+        for apart in [&[0][..], &[1], &[63], &[64], &[127], &[0, 63], &[5, 70, 129]] {
+            for offset in [0, 1, 64] {
+                let tracer = TracerType::new(kind);
+                let (from, to) = (bound(tracer, 130), bound(tracer, 200));
+                apart.iter().for_each(|index| fill(tracer, from, *index..index + 1));
+                unsafe { from.relocate(0..130, to, offset).unwrap() };
+                assert_eq!(live(tracer), apart.len() as i64, "{kind:?}");
+                for index in apart {
+                    let arrived = to.bitmap().unwrap().get(index + offset, 1);
+                    assert_eq!((arrived, from.bitmap().unwrap().count(0, 130)), (1, 0), "{kind:?}");
+                    assert_eq!(value(tracer, to, index + offset), *index as i64 + 1, "{kind:?}");
+                }
+                for segment in [from, to] {
+                    assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{kind:?}");
+                    unsafe { segment.free().unwrap() };
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn a_segment_in_use_is_not_resized() {
     let segment = Segment::allocate(800, 64, None, true).unwrap();
     let mut reading = [crate::lock::Request::new(segment.lock(), 0..8, false)];
@@ -266,6 +290,23 @@ fn fields_of_a_structured_type_are_not_booked_as_cells() {
     unsafe { segment.free().unwrap() };
 }
 
+#[test]
+fn a_run_that_leaves_the_segment_has_no_bits() {
+    let tracer = TracerType::new(Kind::Boxed);
+    // What was cut off is still memory of the block.
+    let segment = unsafe { bound(tracer, 100).resize(70 * 8).unwrap().segment };
+    fill(tracer, segment, 69..70);
+    let at = |index: isize| segment.cells().as_ptr().wrapping_offset(index * 8);
+    unsafe { at(99).cast::<u64>().write(1) };
+    for (first, step) in [(69, 30), (0, -1)] {
+        let cells = unsafe { CellsMut::new(at(first), step * 8, 2) };
+        let ledger = Ledger::open(tracer.element, Some(segment), &cells);
+        assert_eq!(ledger.close(cells.as_cells()).reconciled, 0, "{first}");
+    }
+    unsafe { segment.free().unwrap() };
+    assert_eq!(live(tracer), 0);
+}
+
 /// Builds `value` in one cell as a loop does that NumPy runs over a field.
 fn build_at(tracer: TracerType, segment: Segment, offset: usize, value: i64) {
     unsafe {
@@ -321,6 +362,21 @@ fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
     assert!(bytes[..17 * 9].iter().all(|byte| *byte == 0x11));
     assert!(bytes[17 * 9..].iter().all(|byte| *byte == 0));
     unsafe { segment.free().unwrap() };
+    assert_eq!(tracer.counts(), Counts::default());
+}
+
+#[test]
+fn bytes_behind_the_last_cell_are_no_part_of_one_that_grows_there() {
+    let tracer = TracerType::new(Kind::Boxed);
+    for (bytes, grown) in [(10 * 8 + 4, 20 * 8), (10 * 8 + 4, 50_000)] {
+        let segment = Segment::allocate(bytes, 64, Some(tracer.element), true).unwrap();
+        segment.bind(tracer.element).unwrap();
+        unsafe { segment.cells().add(80).write_bytes(0x11, 4) };
+        segment.note_built();
+        let segment = unsafe { segment.resize(grown).unwrap().segment };
+        assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
+        unsafe { segment.free().unwrap() };
+    }
     assert_eq!(tracer.counts(), Counts::default());
 }
 
@@ -463,4 +519,70 @@ fn the_dependency_is_released_once_with_the_segment() {
         segment.free().unwrap();
     }
     assert_eq!(released, 1);
+}
+
+/// What segments say of lent cells on this thread: which, from where on, and how many.
+mod lent {
+    use super::*;
+    use std::cell::{Cell, RefCell};
+
+    thread_local! {
+        pub static SAID: RefCell<Vec<(&'static str, usize, usize)>> = const { RefCell::new(Vec::new()) };
+        pub static USED: Cell<usize> = const { Cell::new(0) };
+    }
+
+    pub fn install() {
+        set_loan_hooks(LoanHooks {
+            take_back: |cells| {
+                SAID.with_borrow_mut(|said| said.push(("take back", cells.start, cells.len() / 8)));
+                USED.get()
+            },
+            moved: |cells, new_start| {
+                assert_ne!(cells.start, new_start.as_ptr().addr());
+                SAID.with_borrow_mut(|said| said.push(("moved", cells.start, cells.len() / 8)));
+            },
+        });
+    }
+
+    pub fn said() -> Vec<(&'static str, usize, usize)> {
+        SAID.take()
+    }
+}
+
+#[test]
+fn who_shows_cells_hears_before_they_go_and_after_they_moved() {
+    lent::install();
+    let tracer = TracerType::new(Kind::MoveOnly);
+    let mut segment = bound(tracer, 10);
+    unsafe { segment.materialise(0..10).unwrap() };
+    let at = |segment: Segment, index: usize| segment.cell_address(index).as_ptr().addr();
+    loan_begins();
+    // In use: nothing goes.
+    lent::USED.set(1);
+    let refused = unsafe { segment.resize(4 * 8) };
+    assert!(matches!(refused, Err(ResizeError::Element(_))), "{refused:?}");
+    assert_eq!(lent::said(), [("take back", at(segment, 4), 6)]);
+    assert_eq!((live(tracer), segment.cell_count()), (10, 10));
+    lent::USED.set(0);
+    // Half a cell is a cell that goes.
+    for (bytes, kept) in [(7 * 8 + 4, 7), (3 * 8, 3)] {
+        let (start, count) = (at(segment, kept), segment.byte_len() / 8 - kept);
+        segment = unsafe { segment.resize(bytes).unwrap().segment };
+        assert_eq!(lent::said(), [("take back", start, count)]);
+        assert_eq!(live(tracer), kept as i64);
+    }
+    let start = at(segment, 0);
+    segment = unsafe { segment.resize(80_000).unwrap().segment };
+    assert_ne!(at(segment, 0), start);
+    assert_eq!(lent::said(), [("moved", start, 3)]);
+    let start = at(segment, 0);
+    unsafe { segment.free().unwrap() };
+    assert_eq!(lent::said(), [("take back", start, 10_000)]);
+    // Cells of types with copies are never lent.
+    let other = TracerType::new(Kind::Boxed);
+    unsafe { bound(other, 10).resize(8000).unwrap().segment.free().unwrap() };
+    assert_eq!((lent::said(), live(tracer)), (vec![], 0));
+    loan_ends();
+    unsafe { bound(tracer, 10).free().unwrap() };
+    assert_eq!(lent::said(), []);
 }

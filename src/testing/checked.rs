@@ -4,7 +4,7 @@
 use super::{
     heap, hooks, injection,
     made::Make,
-    mishap::{self, Mishap},
+    mishap::{self, Left, Mishap},
     operation::value_bytes,
     probe::{Same, Show},
     subject::Subject,
@@ -519,8 +519,8 @@ impl<T: 'static> Subject for &'static Checked<T> {
         mishap::plan_destructor(steps);
     }
 
-    fn cancel_plans(&self) {
-        mishap::cancel();
+    fn cancel_plans(&self) -> Left {
+        mishap::cancel()
     }
 
     fn audit(&self, _live: i64, _ledger: Stats) -> Result<(), String> {

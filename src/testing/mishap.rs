@@ -11,6 +11,15 @@ pub enum Mishap {
     Panic,
 }
 
+/// Plans that had not happened when they were taken back.
+#[derive(Clone, Copy, Debug)]
+pub struct Left {
+    /// Of an object that goes wrong.
+    pub mishap: bool,
+    /// Of a destructor that fails.
+    pub destructor: bool,
+}
+
 /// The payload of a planned panic: it unwinds without the panic hook's message.
 pub(super) struct PlannedPanic;
 
@@ -40,11 +49,10 @@ pub(super) fn plan_destructor(steps: u32) {
 }
 
 /// Takes all plans back.
-pub(super) fn cancel() {
-    PLAN.set(None);
-    DESTRUCTOR.set(None);
+pub(super) fn cancel() -> Left {
     FUSE.set(None);
     FIRED.set(false);
+    Left { mishap: PLAN.take().is_some(), destructor: DESTRUCTOR.take().is_some() }
 }
 
 /// Whether a panic came from inside the type's own code since the plan was made.

@@ -41,6 +41,8 @@ struct Model<'s, S: Subject> {
     allocation_fails: bool,
     element_fails: bool,
     destructor_fails: bool,
+    /// The operation has said that something failed.
+    told: bool,
 }
 
 thread_local! {
@@ -79,6 +81,7 @@ pub(super) fn run_on<S: Subject>(
         allocation_fails: false,
         element_fails: false,
         destructor_fails: false,
+        told: false,
     };
     for (index, operation) in operations.iter().enumerate() {
         STEP.set(index);
@@ -134,12 +137,25 @@ impl<S: Subject> Model<'_, S> {
             Operation::Lookup { slot, offset } => self.look_up(slot, offset),
             Operation::Wild { bits, shift } => self.look_up_wild(bits, shift),
         }
-        // A plan is for one step.
-        self.subject.cancel_plans();
-        faults::cancel();
-        self.allocation_fails = false;
-        self.element_fails = false;
-        self.destructor_fails = false;
+        self.end_plans();
+    }
+
+    /// A plan is for one step. What happened in it must have been told.
+    fn end_plans(&mut self) {
+        let left = self.subject.cancel_plans();
+        let allocation_left = faults::cancel();
+        for (what, planned, left) in [
+            ("an allocation", &mut self.allocation_fails, allocation_left),
+            ("an object", &mut self.element_fails, left.mishap),
+            ("a destructor", &mut self.destructor_fails, left.destructor),
+        ] {
+            let happened = std::mem::take(planned) && !left;
+            assert!(
+                !happened || self.told,
+                "{what} failed as planned, and the operation succeeded"
+            );
+        }
+        self.told = false;
     }
 
     fn element(&self) -> &'static ElementType {
@@ -298,7 +314,10 @@ impl<S: Subject> Model<'_, S> {
         let source = if slot & 64 == 0 { Source::MEMORY } else { self.allocator.source() };
         let segment = match Segment::allocate_from(source, bytes, align, hint, zeroed) {
             Ok(segment) => segment,
-            Err(error) => return assert!(self.allocation_fails, "{error}"),
+            Err(error) => {
+                self.told = true;
+                return assert!(self.allocation_fails, "{error}");
+            }
         };
         assert_eq!((segment.element().is_none(), segment.byte_len()), (true, bytes));
         assert_eq!(segment.source(), source);
@@ -328,7 +347,10 @@ impl<S: Subject> Model<'_, S> {
                 *content = Content::Cells(vec![None; segment.byte_len() / element.size()]);
             }
             Ok(()) => {}
-            Err(error) => return assert!(allocation_fails && untyped, "{error}"),
+            Err(error) => {
+                self.told = true;
+                return assert!(allocation_fails && untyped, "{error}");
+            }
         }
         assert_eq!(segment.bind(element), Ok(()));
         assert!(segment.bind(other).is_err(), "one type a segment");
@@ -339,14 +361,17 @@ impl<S: Subject> Model<'_, S> {
         let may_fail =
             self.allocation_fails || (self.element_fails && !element.is_trivially_relocatable());
         let destructor_fails = self.destructor_fails;
+        let mut told = false;
         let bytes = usize::from(count) % self.subject.most_cells() * element.size()
             + usize::from(extra) % element.size();
         let Some(modelled) = self.slot(slot) else { return };
+        let shrinks = bytes < modelled.segment.byte_len();
         // SAFETY: this thread alone knows the segment.
         match unsafe { modelled.segment.resize(bytes) } {
             Ok(resized) => {
                 if let Some(failure) = resized.destructor {
                     assert!(destructor_fails, "a destructor failed: {failure}");
+                    told = true;
                 }
                 modelled.segment = resized.segment;
                 match &mut modelled.content {
@@ -355,8 +380,14 @@ impl<S: Subject> Model<'_, S> {
                 }
                 assert_eq!(modelled.segment.byte_len(), bytes);
             }
-            Err(error) => assert!(may_fail, "{error}"),
+            Err(error) => {
+                assert!(may_fail, "{error}");
+                told = true;
+            }
         }
+        self.told |= told;
+        // A block that cannot shrink stays as large as it is.
+        self.allocation_fails &= !shrinks || told;
     }
 
     /// Checks the outcome of an operation that should have turned `old` cells into `new` ones, in
@@ -372,6 +403,7 @@ impl<S: Subject> Model<'_, S> {
     ) {
         if let Err(failure) = &outcome {
             assert!(self.element_fails || self.destructor_fails, "it failed: {failure}");
+            self.told = true;
             assert!(failure.done <= order.len(), "{failure:?} of {}", order.len());
         }
         let done = outcome.as_ref().map_or_else(|failure| failure.done, |()| order.len());
@@ -450,9 +482,10 @@ impl<S: Subject> Model<'_, S> {
     }
 
     #[track_caller]
-    fn expect_destructors(&self, outcome: Result<(), Failure>) {
+    fn expect_destructors(&mut self, outcome: Result<(), Failure>) {
         if let Err(failure) = outcome {
             assert!(self.destructor_fails, "a destructor failed: {failure}");
+            self.told = true;
         }
     }
 
@@ -524,6 +557,7 @@ impl<S: Subject> Model<'_, S> {
         order.dedup();
         if let Err(failure) = &outcome {
             assert!(self.element_fails, "it failed: {failure}");
+            self.told = true;
             // The cells before the failing one have their value: take over what is there.
             let live = Self::live(segment);
             let mut cells = old.clone();
@@ -571,6 +605,7 @@ impl<S: Subject> Model<'_, S> {
         let outcome = unsafe { pair.from.relocate(pair.range.clone(), pair.to, pair.offset) };
         if let Err(failure) = &outcome {
             assert!(self.element_fails || self.destructor_fails, "it failed: {failure}");
+            self.told = true;
         }
         let same = pair.from == pair.to;
         if same && pair.range.start == pair.offset {

@@ -1,6 +1,6 @@
 //! What the model of a sequence of operations must know of the element type that it runs on.
 
-use super::Mishap;
+use super::{Mishap, mishap::Left};
 use crate::abi::Stats;
 use crate::erased::{CellsMut, ElementType, Failure, rules};
 use std::{cmp::Ordering, fmt::Debug};
@@ -127,8 +127,8 @@ pub(super) trait Subject {
     /// Has the destructor after `steps` more report a failure, once.
     fn plan_destructor_failure(&self, steps: u32);
 
-    /// Takes plans back.
-    fn cancel_plans(&self);
+    /// Takes plans back; says which of them had not happened yet.
+    fn cancel_plans(&self) -> Left;
 
     /// Compares the objects' own books with those of the runtime, which says that `live` exist.
     fn audit(&self, live: i64, ledger: Stats) -> Result<(), String>;

@@ -2,6 +2,7 @@
 
 use super::{
     Kind, Mishap, Operation, TracerType,
+    mishap::Left,
     model::{run_on, step},
     subject::Subject,
 };
@@ -78,8 +79,8 @@ impl Subject for TracerType {
         TracerType::plan_destructor_failure(*self, steps);
     }
 
-    fn cancel_plans(&self) {
-        TracerType::cancel_plans(*self);
+    fn cancel_plans(&self) -> Left {
+        TracerType::cancel_plans(*self)
     }
 
     fn audit(&self, live: i64, ledger: Stats) -> Result<(), String> {

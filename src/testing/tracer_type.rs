@@ -4,7 +4,7 @@
 //! The counts are kept beside the runtime's own, by the objects themselves, so that a test can
 //! compare the two.
 
-use super::mishap::{Mishap, PlannedPanic};
+use super::mishap::{Left, Mishap, PlannedPanic};
 use crate::{
     abi::{self, ElementVTable, Report, Status},
     erased::{CellsMut, ElementType},
@@ -38,11 +38,15 @@ pub enum Kind {
     SelfPointingNoPromise,
     /// A pointer and a value in 64 bytes aligned to 64.
     OverAligned,
+    /// As `Inline`, but its destructor asks for the GIL: an object leaves its cell before it ends.
+    Held,
+    /// As `Boxed`, but without copies.
+    MoveOnly,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Inline,
         Kind::NoPromise,
         Kind::ZeroDefault,
@@ -51,6 +55,8 @@ impl Kind {
         Kind::SelfPointing,
         Kind::SelfPointingNoPromise,
         Kind::OverAligned,
+        Kind::Held,
+        Kind::MoveOnly,
     ];
 
     fn is_self_pointing(self) -> bool {
@@ -60,8 +66,8 @@ impl Kind {
     /// Size and alignment of a cell.
     fn layout(self) -> (usize, usize) {
         match self {
-            Kind::Inline | Kind::SelfPointing | Kind::SelfPointingNoPromise => (16, 8),
-            Kind::NoPromise | Kind::ZeroDefault | Kind::Boxed => (8, 8),
+            Kind::Inline | Kind::Held | Kind::SelfPointing | Kind::SelfPointingNoPromise => (16, 8),
+            Kind::NoPromise | Kind::ZeroDefault | Kind::Boxed | Kind::MoveOnly => (8, 8),
             Kind::Tagged => (24, 8),
             Kind::OverAligned => (64, 64),
         }
@@ -164,8 +170,8 @@ impl Ground {
             match self.kind {
                 Kind::NoPromise => words.write(value as u64),
                 Kind::ZeroDefault => words.write(if value == 0 { 0 } else { owned() }),
-                Kind::Boxed => words.write(owned()),
-                Kind::Inline | Kind::OverAligned => {
+                Kind::Boxed | Kind::MoveOnly => words.write(owned()),
+                Kind::Inline | Kind::Held | Kind::OverAligned => {
                     words.write(owned());
                     words.add(1).write(value as u64);
                 }
@@ -213,8 +219,8 @@ impl Ground {
             match self.kind {
                 Kind::NoPromise => words.read() as i64,
                 Kind::ZeroDefault if owned.is_null() => 0,
-                Kind::ZeroDefault | Kind::Boxed => Owned::check(owned),
-                Kind::Inline | Kind::OverAligned | Kind::Tagged => {
+                Kind::ZeroDefault | Kind::Boxed | Kind::MoveOnly => Owned::check(owned),
+                Kind::Inline | Kind::Held | Kind::OverAligned | Kind::Tagged => {
                     let value = words.add(1).read() as i64;
                     assert_eq!(Owned::check(owned), value, "a tracer's two halves differ");
                     if self.kind == Kind::Tagged {
@@ -383,6 +389,8 @@ unsafe extern "C" fn relocate(
             let from = from.offset(from_stride * index as isize);
             let to = to.offset(to_stride * index as isize);
             ground.read(from);
+            // Whoever fails on the way has begun to build: the cell means nothing then.
+            to.write_bytes(0xdd, size);
             ground.step()?;
             to.copy_from_nonoverlapping(from, size);
             if ground.kind.is_self_pointing() {
@@ -442,10 +450,10 @@ impl Ground {
                 Kind::SelfPointing | Kind::SelfPointingNoPromise => {
                     words.add(1).write(value as u64);
                 }
-                Kind::ZeroDefault | Kind::Boxed => {
+                Kind::ZeroDefault | Kind::Boxed | Kind::MoveOnly => {
                     Owned::set(owned, value);
                 }
-                Kind::Inline | Kind::OverAligned | Kind::Tagged => {
+                Kind::Inline | Kind::Held | Kind::OverAligned | Kind::Tagged => {
                     Owned::set(owned, value);
                     words.add(1).write(value as u64);
                 }
@@ -480,11 +488,14 @@ impl TracerType {
         if !kind.is_self_pointing() {
             vtable.flags |= abi::ELEMENT_TRIVIALLY_RELOCATABLE;
         }
+        if kind == Kind::Held {
+            vtable.flags |= abi::ELEMENT_DESTROY_NEEDS_GIL;
+        }
         vtable.name = name.as_ptr();
         vtable.size = size;
         vtable.align = align;
         (vtable.storage, vtable.zero_bytes) = match kind {
-            Kind::Inline | Kind::SelfPointing | Kind::OverAligned => {
+            Kind::Inline | Kind::Held | Kind::SelfPointing | Kind::OverAligned => {
                 (abi::STORAGE_INLINE, abi::ZERO_VACANT)
             }
             Kind::NoPromise | Kind::SelfPointingNoPromise => {
@@ -492,15 +503,15 @@ impl TracerType {
             }
             Kind::ZeroDefault => (abi::STORAGE_INLINE, abi::ZERO_DEFAULT),
             Kind::Tagged => (abi::STORAGE_TAGGED, abi::ZERO_VACANT),
-            Kind::Boxed => (abi::STORAGE_BOXED, abi::ZERO_VACANT),
+            Kind::Boxed | Kind::MoveOnly => (abi::STORAGE_BOXED, abi::ZERO_VACANT),
         };
         (vtable.vacancy_offset, vtable.vacancy_size) =
             if kind == Kind::Tagged { (16, 1) } else { (0, size) };
         vtable.context = std::ptr::from_ref(ground).cast_mut().cast();
         vtable.construct = Some(construct);
-        vtable.copy_construct = Some(copy_construct);
-        // One kind without, so that the fallback is exercised as well.
-        vtable.assign = if kind == Kind::Boxed { None } else { Some(assign) };
+        vtable.copy_construct = (kind != Kind::MoveOnly).then_some(copy_construct);
+        // One kind that copies has none, so that the fallback is exercised as well.
+        vtable.assign = (!matches!(kind, Kind::Boxed | Kind::MoveOnly)).then_some(assign);
         // Relocatable kinds: some by their own function, some by memcpy.
         vtable.relocate =
             if kind.is_self_pointing() || kind == Kind::Tagged { Some(relocate) } else { None };
@@ -563,10 +574,12 @@ impl TracerType {
         self.ground.destructor_countdown.store(steps.into(), Relaxed);
     }
 
-    /// Takes plans back.
-    pub fn cancel_plans(self) {
-        self.ground.destructor_countdown.store(-1, Relaxed);
-        self.ground.countdown.store(-1, Relaxed);
+    /// Takes plans back; says which of them had not happened yet.
+    pub fn cancel_plans(self) -> Left {
+        Left {
+            mishap: self.ground.countdown.swap(-1, Relaxed) >= 0,
+            destructor: self.ground.destructor_countdown.swap(-1, Relaxed) >= 0,
+        }
     }
 
     /// The value of a live cell, which is checked to be whole.

@@ -1,0 +1,122 @@
+//! What NumPy cannot be told in a result: who hears of it, and what a note does to which allocation.
+#![cfg(all(feature = "testing", not(loom)))]
+#![expect(
+    clippy::undocumented_unsafe_blocks,
+    reason = "every block works on memory that the test owns alone"
+)]
+
+use super::*;
+use crate::{
+    abi,
+    erased::Failure,
+    lock::{Request, acquire_all},
+    segment::Segment,
+    testing::{Kind, Mishap, TracerType},
+};
+use std::{
+    cell::{Cell, RefCell},
+    ffi::c_void,
+    ptr,
+};
+
+const MEMORY: *mut c_void = ptr::null_mut();
+
+thread_local! {
+    static UNRAISABLE: RefCell<Vec<Failure>> = const { RefCell::new(Vec::new()) };
+    static DISARMED: Cell<usize> = const { Cell::new(0) };
+}
+
+fn segment_at(pointer: *mut c_void) -> Segment {
+    unsafe { Segment::find(pointer.cast()).unwrap() }
+}
+
+/// Cells that the handler gave, each with an object.
+fn filled(tracer: TracerType, count: usize) -> (*mut c_void, Segment) {
+    let cells = unsafe { calloc(MEMORY, count, tracer.element.size()) };
+    let segment = segment_at(cells);
+    segment.bind(tracer.element).unwrap();
+    unsafe { segment.materialise(0..count).unwrap() };
+    (cells, segment)
+}
+
+#[test]
+fn a_note_hints_at_cells_that_fit_and_is_for_one_allocation() {
+    let element = TracerType::new(Kind::Tagged).element;
+    let size = element.size();
+    // An array without cells asks for one byte.
+    for (bytes, fits) in [(0, true), (1, true), (size, true), (7 * size, true)].into_iter().chain([
+        (2, false),
+        (size - 1, false),
+        (size + 1, false),
+        (7 * size + 8, false),
+    ]) {
+        for function in ["malloc", "calloc", "realloc(NULL)", "realloc"] {
+            let old = if function == "realloc" { unsafe { malloc(MEMORY, 1) } } else { MEMORY };
+            DISARMED.set(0);
+            note::leave(element, || DISARMED.set(DISARMED.get() + 1));
+            let cells = unsafe {
+                match function {
+                    "malloc" => malloc(MEMORY, bytes),
+                    "calloc" => calloc(MEMORY, 1, bytes),
+                    _ => realloc(MEMORY, old, bytes),
+                }
+            };
+            // What grows was not made for the note.
+            let hinted = fits && !function.starts_with("realloc");
+            let segment = segment_at(cells);
+            assert_eq!(segment.is_for(element), hinted, "{function} of {bytes}");
+            assert_eq!((DISARMED.get(), note::is_armed()), (1, false), "{function} of {bytes}");
+            let next = unsafe { malloc(MEMORY, size) };
+            assert!(!segment_at(next).is_for(element), "{function} of {bytes}");
+            unsafe { free(MEMORY, cells, bytes) };
+            unsafe { free(MEMORY, next, size) };
+        }
+    }
+}
+
+#[test]
+fn a_refused_realloc_says_why_and_leaves_all_as_it_was() {
+    for kind in [Kind::SelfPointing, Kind::SelfPointingNoPromise] {
+        let tracer = TracerType::new(kind);
+        let (cells, segment) = filled(tracer, 10);
+        refusal::take();
+        let refused = |bytes: usize| {
+            assert!(unsafe { realloc(MEMORY, cells, bytes) }.is_null(), "{kind:?}");
+            assert_eq!((tracer.counts().live, segment_at(cells)), (10, segment), "{kind:?}");
+            assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{kind:?}");
+            refusal::take()
+        };
+        tracer.plan_mishap(4, Mishap::Fail);
+        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{kind:?}");
+        let mut reading = [Request::new(segment.lock(), 0..8, false)];
+        let guard = acquire_all(&mut reading).unwrap();
+        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{kind:?}");
+        drop(guard);
+        // There NumPy's own `MemoryError` says it all.
+        assert_eq!(refused(1 << 50), None, "{kind:?}");
+        unsafe { free(MEMORY, cells, 1) };
+        assert_eq!(tracer.counts().live, 0, "{kind:?}");
+    }
+}
+
+#[test]
+fn destructors_that_fail_are_told_to_the_hook() {
+    set_unraisable_hook(|failure| UNRAISABLE.with_borrow_mut(|heard| heard.push(failure.clone())));
+    for kind in Kind::ALL {
+        let tracer = TracerType::new(kind);
+        // A default of zero bytes has nothing to destroy.
+        let (cells, _) = filled(tracer, 10);
+        let ended = segment_at(cells).bitmap().unwrap().count(0, 10) > 0;
+        let heard = || {
+            let heard = UNRAISABLE.take();
+            assert!(heard.iter().all(|failure| failure.message.contains("planned destructor")));
+            heard.len()
+        };
+        tracer.plan_destructor_failure(1);
+        let cells = unsafe { realloc(MEMORY, cells, 4 * tracer.element.size()) };
+        assert_eq!((cells.is_null(), heard()), (false, usize::from(ended)), "{kind:?}");
+        tracer.plan_destructor_failure(1);
+        unsafe { free(MEMORY, cells, 1) };
+        assert_eq!((heard(), tracer.counts().live), (usize::from(ended), 0), "{kind:?}");
+    }
+}
