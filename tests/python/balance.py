@@ -19,6 +19,8 @@ OWN_COUNTERS = {
         "misused bombs": lambda client: client.misused_bombs(),
         "units": lambda client: client.units(),
         "singles": lambda client: client.singles(),
+        "tracers": lambda client: client.countdown.counts["tracers alive"],
+        "misused tracers": lambda client: client.countdown.counts["dead tracers used"],
     },
     "denizen_sorting": {"live": lambda client: client.live()},
 }

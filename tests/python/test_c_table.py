@@ -6,6 +6,7 @@ import sys
 import types
 from ctypes import addressof, byref, sizeof
 
+import denizen_raw as raw
 import numpy as np
 import pytest
 from c_table import (
@@ -502,6 +503,53 @@ def test_a_view_is_released_once_however_often_it_is_given_back(word):
     API["release_view"](byref(view))
     API["release_view"](byref(other))
     assert sys.getrefcount(a) == references
+
+
+#: Each reads cells of `a` and writes cells of `b`, which have twelve each.
+LENT = {
+    "copy": (lambda a, b: np.copyto(b[6:10], a[2:6]), range(2, 6), range(6, 10)),
+    "copy from the end": (lambda a, b: np.copyto(b[9:5:-1], a[5:1:-1]), range(2, 6), range(6, 10)),
+    "cast from": (lambda a, b: a[2:6].astype("i8"), range(2, 6), ()),
+    "cast to": (lambda a, b: np.copyto(b[6:10], np.arange(4)), (), range(6, 10)),
+    "add": (lambda a, b: np.add(a[5:1:-1], a[2:6], out=b[6:10]), range(2, 6), range(6, 10)),
+    "matmul": (
+        lambda a, b: np.matmul(
+            a[2:6].reshape(2, 2), a[2:6].reshape(2, 2), out=b[6:10].reshape(2, 2)
+        ),
+        range(2, 6),
+        range(6, 10),
+    ),
+    "matmul from the end": (
+        lambda a, b: np.matmul(a[5:1:-1].reshape(2, 2), a[4:2:-1], out=b[9:7:-1]),
+        range(2, 6),
+        range(8, 10),
+    ),
+    "sort": (lambda a, b: b[6:10].sort(), (), range(6, 10)),
+    "argsort": (lambda a, b: a[2:6].argsort(), range(2, 6), ()),
+    "argmax": (lambda a, b: a[2:6].argmax(), range(2, 6), ()),
+    "setitem": (lambda a, b: b.__setitem__(6, 5), (), [6]),
+    "getitem": (lambda a, b: a[2], [2], ()),
+}
+
+
+@pytest.mark.parametrize("element", [denizen.Integer, raw.Tracer, raw.HeldTracer])
+@pytest.mark.parametrize("operation", LENT)
+def test_what_is_lent_is_refused_to_the_cell(element, operation):
+    work, reads, writes = LENT[operation]
+    a, b = np.arange(12).astype(element), np.arange(12).astype(element)
+    handle = API["find_element"](text(str(a.dtype)), a.itemsize, a.dtype.alignment, None)
+    for array, flags, taken in [(a, 0, ()), (a, WRITE, reads), (b, 0, writes), (b, WRITE, writes)]:
+        for cell in range(12):
+            view, part = View(struct_size=sizeof(View)), array[cell : cell + 1]
+            API["view"](id(part), handle, flags, byref(view))
+            try:
+                if cell in taken:
+                    with pytest.raises(denizen.BorrowError):
+                        work(a, b)
+                else:
+                    work(a, b)
+            finally:
+                API["release_view"](byref(view))
 
 
 # ---- the rest ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ the `balanced` fixture, which counts live objects before and after.
 
 import warnings
 
+import denizen_raw as raw
 import numpy as np
 import pytest
 from trials.copies import SELECTIONS
@@ -286,3 +287,204 @@ def test_setstate_over_a_full_array(a):
     assert a.tolist() == [1, 2, 3]
     a.resize(10, refcheck=False)
     assert a.tolist() == [1, 2, 3] + [0] * 7
+
+
+# ---- What NumPy gives away: sources that a cast is to leave vacant -------------------------------
+
+MOVED = {
+    **TYPES,
+    **{
+        name: (getattr(raw, name), range(1, 9))
+        for name in ("Tracer", "BoxedTracer", "InlineTracer")
+    },
+    "HeldTracer": (raw.HeldTracer, range(1, 9)),
+}
+N = 10
+
+
+def unaligned(x):
+    return np.dtype([("a", "i1"), ("x", x)])
+
+
+def reordered(x):
+    return np.dtype({"names": ["a", "x"], "formats": ["i8", x], "offsets": [32, 1], "itemsize": 41})
+
+
+def iterate(array, dtype, change, **options):
+    """Changes an array in buffers of another dtype, which are written back and given up."""
+    iterator = np.nditer(
+        [array],
+        flags=["buffered", "refs_ok", "external_loop"],
+        op_flags=[["readwrite", "aligned", "contig"]],
+        op_dtypes=[dtype],
+        casting="unsafe",
+        buffersize=3,
+        **options,
+    )
+    with iterator:
+        for buffer in iterator:
+            change(buffer)
+
+
+def add_one(buffer):
+    buffer["a"] += 1
+    buffer["x"] = buffer["x"] + 1
+
+
+#: Each changes the records `d` (of `a`, a number, and `x`, an element) and says what it makes of
+#: `(a, x)`, both lists of ten numbers.
+GIVEN_AWAY = {
+    "in place": (
+        lambda d: [
+            np.add(d["x"], np.arange(N), out=d["x"]),
+            np.multiply(d["x"], d["x"], out=d["x"]),
+        ],
+        lambda a, x: (a, [(n + i) ** 2 for i, n in enumerate(x)]),
+    ),
+    "over what is read": (
+        lambda d: np.multiply(d["x"], d["x"][::-1], out=d["x"]),
+        lambda a, x: (a, [n * m for n, m in zip(x, x[::-1], strict=True)]),
+    ),
+    "only some": (
+        lambda d: np.add(d["x"], 1, out=d["x"], where=np.arange(N) % 3 == 0),
+        lambda a, x: (a, [n + (i % 3 == 0) for i, n in enumerate(x)]),
+    ),
+    "accumulated": (
+        lambda d: np.add.accumulate(d["x"], out=d["x"]),
+        lambda a, x: (a, [sum(x[: i + 1]) for i in range(N)]),
+    ),
+    "reduced into one": (
+        lambda d: np.add.reduce(d["x"], out=d["x"][3:4].reshape(())),
+        lambda a, x: (a, [sum(x) if i == 3 else n for i, n in enumerate(x)]),
+    ),
+    "buffers of the field": (
+        lambda d: iterate(d["x"], d["x"].dtype, lambda b: np.add(b, 1, out=b)),
+        lambda a, x: (a, [n + 1 for n in x]),
+    ),
+    "buffers of numbers": (
+        lambda d: iterate(d["x"], np.dtype("i8"), lambda b: np.add(b, 1, out=b)),
+        lambda a, x: (a, [n + 1 for n in x]),
+    ),
+    "a field in buffers of elements": (
+        lambda d: iterate(d["a"], d["x"].dtype, lambda b: np.add(b, 1, out=b)),
+        lambda a, x: ([n + 1 for n in a], x),
+    ),
+    "buffers of records": (
+        lambda d: iterate(d, reordered(d.dtype["x"]), add_one),
+        lambda a, x: ([n + 1 for n in a], [n + 1 for n in x]),
+    ),
+    "buffers of records of numbers": (
+        lambda d: iterate(d, np.dtype([("a", "i2"), ("x", "i8")]), add_one),
+        lambda a, x: ([n + 1 for n in a], [n + 1 for n in x]),
+    ),
+    "records that overlap": (
+        lambda d: d.__setitem__(slice(1, None), d[:-1]),
+        lambda a, x: (a[:1] + a[:-1], x[:1] + x[:-1]),
+    ),
+    "sorted records": (
+        lambda d: d[::-1].sort(order="a"),
+        lambda a, x: (a[::-1], x[::-1]),
+    ),
+    "records there and back": (
+        lambda d: d.__setitem__(..., d.astype(reordered(d.dtype["x"]))[::-1].copy()),
+        lambda a, x: (a[::-1], x[::-1]),
+    ),
+}
+
+
+@pytest.mark.parametrize("way", GIVEN_AWAY)
+@pytest.mark.parametrize("name", MOVED)
+def test_what_numpy_gives_away_is_moved_or_ended(name, way):
+    element, _ = MOVED[name]
+    change, model = GIVEN_AWAY[way]
+    d = np.zeros(N, unaligned(element))
+    d["a"], d["x"] = np.arange(N), np.arange(N) + 20
+    before = denizen.stats()[str(d.dtype["x"])]
+    change(d)
+    after = denizen.stats()[str(d.dtype["x"])]
+    a, x = model(list(range(N)), [n + 20 for n in range(N)])
+    assert (d["a"].tolist(), d["x"].astype("i8").tolist()) == (a, x)
+    assert after["live"] - before["live"] == 0
+
+
+@pytest.fixture
+def fuse():
+    """Sets fuses of bombs, and takes them out again."""
+    yield raw.set_fuse
+    raw.set_fuse("drop", -1)
+
+
+# The old objects end where others move in: an error there is one of the whole operation.
+@pytest.mark.parametrize("position", [0, 4, 9])
+def test_a_destructor_that_fails_under_a_move_is_told(fuse, position):
+    d = np.zeros(N, unaligned(raw.Bomb))
+    d["x"] = np.arange(N)
+    fuse("drop", position)
+    with pytest.raises(RuntimeError, match="drop"):
+        np.add(d["x"], d["x"], out=d["x"])
+    assert fuse("drop", -1) == -1
+    assert [int(str(x)) for x in d["x"]] == [2 * n for n in range(N)]
+
+
+# More cells than a loop takes at once: all of them are cleared.
+@pytest.mark.parametrize(
+    "dtype",
+    [np.dtype(raw.Bomb), unaligned(raw.Bomb), np.dtype([("x", raw.Bomb)], align=True)],
+    ids=str,
+)
+def test_a_destructor_that_fails_ends_no_other_object(monkeypatch, fuse, dtype):
+    reports = []
+    monkeypatch.setattr("sys.unraisablehook", lambda report: reports.append(str(report.exc_value)))
+    before = raw.bombs()[2]
+    d = np.zeros(3000, dtype)
+    (d["x"] if dtype.names else d)[...] = np.arange(3000)
+    fuse("drop", 5)
+    del d
+    assert raw.bombs()[2] == before
+    assert len(reports) == 1 and "drop" in reports[0]
+
+
+@pytest.mark.parametrize("name", ["Tracer", "BoxedTracer", "InlineTracer", "HeldTracer"])
+def test_a_cast_that_fails_ends_what_it_was_given(name):
+    element = getattr(raw, name)
+    x, out = np.arange(N).astype(element), np.zeros(N, [("a", "i1"), ("x", "i1")])
+    x[7] = 1000
+    with pytest.raises(OverflowError):
+        np.add(x, 1, out=out["x"], casting="unsafe")
+    assert out["x"].tolist() == [*range(1, 8), 0, 0, 0]
+    with pytest.raises(OverflowError):
+        iterate(out, unaligned(element), lambda buffer: buffer["x"].fill(1000))
+
+
+# What comes before a value that does not fit is converted all the same, in blocks or one by one.
+@pytest.mark.parametrize("position", [0, 2, 1500])
+@pytest.mark.parametrize("target", ["i4", "c16", "c8", "f2"])
+def test_a_cast_to_numbers_stops_at_the_one_that_does_not_fit(kind, target, position):
+    x = np.arange(2000).astype(kind[0]) % 7
+    x[position] = BIG**20
+    out = np.full(2000, 99 + (99j if target[0] == "c" else 0), target)
+    with pytest.raises(OverflowError):
+        np.copyto(out, x, casting="unsafe")
+    assert out[:position].tolist() == [n % 7 for n in range(position)]
+    assert (out[position:] == out[-1]).all()
+
+
+@pytest.mark.parametrize("position", [0, 2, 1500])
+@pytest.mark.parametrize(
+    ("element", "source", "bad"),
+    [
+        (Integer, "f4", np.inf),
+        (Integer, "D", 1j),
+        (Rational, "D", 1j),
+        (raw.Tracer, "D", 1j),
+        (raw.Tracer, "g", np.longdouble(1) / 3),
+    ],
+)
+def test_a_cast_from_numbers_stops_at_the_one_that_is_none(element, source, bad, position):
+    numbers = (np.arange(2000) % 7).astype(source)
+    numbers[position] = bad
+    out = np.full(2000, 99).astype(element)
+    with pytest.raises((OverflowError, ValueError, TypeError)):
+        np.copyto(out, numbers, casting="unsafe")
+    assert out[:position].astype("i8").tolist() == [n % 7 for n in range(position)]
+    assert (out[position:].astype("i8") == 99).all()
