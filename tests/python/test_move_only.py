@@ -81,6 +81,29 @@ def test_a_vacant_element_without_a_default_is_refused():
 
 
 @each_kind
+def test_what_moves_over_a_lent_cell_leaves_its_object_to_the_scalar(element):
+    a = filled(element, *range(1, 9))
+    over, between, last = a[2], a[3], a[6]
+    reconciled = denizen.stats()[str(a.dtype)]["reconciled"]
+    # Buffers are written back by moving.
+    iterator = np.nditer(
+        [a[::2]],
+        flags=["buffered", "refs_ok", "external_loop"],
+        op_flags=[["writeonly", "contig"]],
+        buffersize=3,
+    )
+    with iterator:
+        for buffer in iterator:
+            buffer[...] = (np.arange(len(buffer)) + 50).astype("U5")
+    assert numbers(a) == [50, 2, 51, 4, 52, 6, 50, 8]
+    assert taken_over(over, last) == [3, 7]
+    assert a[3] is between and a[2] is not over
+    del a
+    assert taken_over(over, between, last) == [3, 4, 7]
+    assert denizen.stats()[str(np.dtype(element))]["reconciled"] == reconciled
+
+
+@each_kind
 def test_printing_and_lists_show_elements(element):
     a = filled(element, 3, 1)
     name = element.__name__

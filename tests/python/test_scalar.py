@@ -46,6 +46,18 @@ def test_an_object_is_constructed_once_and_destroyed_once():
     assert after["live"] == before["live"]
 
 
+def test_an_object_that_passes_is_booked():
+    a = np.array([2**80], dtype=denizen.Integer)
+    before = denizen.stats()["denizen.Integer"]
+    _ = a[0]
+    after = denizen.stats()["denizen.Integer"]
+    assert [after[what] - before[what] for what in ("constructed", "destroyed", "live")] == [
+        1,
+        1,
+        0,
+    ]
+
+
 def test_construction():
     assert str(Number()) == "0"
     assert str(Number(5)) == str(Number("5")) == str(Number(np.int16(5))) == "5"

@@ -3,6 +3,7 @@
 import gc
 import threading
 
+import denizen_example
 import numpy as np
 import pytest
 
@@ -73,6 +74,25 @@ def test_descending_sorts_are_stable(element):
     expected = sorted(range(300), key=lambda i: -numbers[i])
     assert list(np.argsort(a, descending=True)) == expected
     assert plain(np.sort(a, descending=True)) == sorted(numbers, reverse=True)
+
+
+@needs_descending
+def test_descending_sorts_by_the_type_are_stable():
+    a = denizen_example.adopt_duals([1.0, 2.0, 1.0, 1.0], [4])[0].copy()
+    expected = [str(a[index]) for index in (1, 0, 2, 3)]
+    assert [str(x) for x in np.sort(a, descending=True)] == expected
+    a[::-1].sort(descending=True)
+    assert [str(x) for x in a] == [*expected[1:], expected[0]]
+
+
+@pytest.mark.parametrize("element", [denizen.Integer, Number, Compared])
+def test_the_books_follow_what_a_sort_moves(element):
+    a = np.zeros(300, dtype=element)
+    a[::3] = np.arange(1, 101).astype("U5")
+    before = denizen.stats()[str(a.dtype)]["reconciled"]
+    a.sort()
+    a[...] = a[::-1].copy()
+    assert denizen.stats()[str(a.dtype)]["reconciled"] == before
 
 
 @pytest.mark.parametrize("axis", [0, 1, None])
