@@ -586,7 +586,95 @@ def test_globals_at_the_end_are_no_leak(program, tmp_path):
     assert report["types"]["denizen.Rational"]["peak"] >= 9
     assert report["leaks"] == [] and "nothing outlived the audit" in process.stderr
     told = "9 denizen.Rational objects were held by the program's modules until they were dropped"
-    assert report["notes"] == [told] and told in process.stderr
+    assert told in process.stderr and report["notes"] == []
+    places = [(row["count"], row["site"]["function"]) for row in report["held"]]
+    assert places == [(4, "<module>"), (3, "Holder"), (2, "<module>")]
+
+
+GROWS = """
+    import functools, sys
+    import numpy as np, denizen
+    kept = []
+    @functools.lru_cache
+    def ones(n):
+        return np.ones(n, dtype=denizen.Integer)
+    def grow():
+        kept.append(np.ones(10, dtype=denizen.Integer))
+    for _ in range(5):
+        grow()
+    ones(20)
+    ones(10)
+    sys.__dict__["stays"] = ones(10), kept[0]
+"""
+
+
+@pytest.mark.parametrize("trace", [False, True])
+def test_what_modules_held_is_shown_with_its_places_and_is_no_leak(program, tmp_path, trace):
+    page = tmp_path / "page.html"
+    options = ["--html", str(page), *(["--trace"] if trace else [])]
+    process, report = program(GROWS, options=options)
+    assert process.returncode == 3, process.stderr
+    assert sum(leak["count"] for leak in report["leaks"]) == 20
+    kept, cached = report["held"]
+    # Less what is alive at the end.
+    assert (kept["count"], kept["segments"], kept["bytes"]) == (40, 4, 320)
+    assert (kept["where"], kept["callers"]) == ("managed", "one")
+    assert kept["site"]["text"] == "kept.append(np.ones(10, dtype=denizen.Integer))"
+    assert [site["function"] for site in kept["stack"]][-2:] == ["grow", "<module>"]
+    assert (cached["count"], cached["segments"], cached["site"]["function"]) == (20, 1, "ones")
+    assert (
+        "60 denizen.Integer objects were held by the program's modules until they were dropped\n"
+        "  40 in 4 arrays (320 bytes), made at program.py:9 in grow\n"
+        "  20 in 1 array (160 bytes), made at program.py:7 in ones\n"
+    ) in process.stderr
+    shown = page.read_text()
+    assert "program.py:9" in shown[shown.index('id="held"') :]
+    process, report = program(GROWS.replace("sys.__dict__", "globals()"))
+    assert process.returncode == 0 and report["leaks"] == []
+    assert [row["count"] for row in report["held"]] == [50, 30]
+
+
+def test_of_what_modules_held_the_most_important_places_are_shown(program):
+    process, report = program(
+        "import numpy as np, denizen\n"
+        + "".join(f"a{n} = np.ones({n}, dtype=denizen.Integer)\n" for n in range(1, 10))
+    )
+    assert [row["count"] for row in report["held"]] == list(range(9, 0, -1))
+    (shown,) = re.findall(r"held by the .*\n((?:  .*\n)*)", process.stderr)
+    assert len(shown.splitlines()) == 6
+    assert shown.endswith("  and 4 more, which --json or --html show\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "told"),
+    [
+        (["--html", "a b.html"], [], "--html 'a b.html'"),
+        (["x", "--html=a.html", "--trace"], [], "--html=a.html --trace"),
+        (["--trace", "--json", "b.json"], [], "--trace"),
+        (["--trace"], ["--trace"], None),
+        (["--tracer", "html", "-m"], [], None),
+        (["--", "--trace"], [], None),
+    ],
+)
+def test_options_behind_the_programs_name_are_the_programs_and_said_so(
+    program, tmp_path, arguments, options, told
+):
+    process, report = program(
+        "import sys; print(sys.argv[1:]); print('runs', file=sys.stderr)",
+        *arguments,
+        options=options,
+    )
+    assert process.stdout == f"{arguments}\n"
+    assert report is not None and process.returncode == 0
+    before = process.stderr[: process.stderr.index("runs")]
+    script = tmp_path / "program.py"
+    assert before == (
+        f"denizen: {told} went to the program; options of denizen audit come before its name: "
+        f"denizen audit {told} {script}\n"
+        if told
+        else ""
+    )
+    assert not list(tmp_path.glob("*.html")) and not list(tmp_path.glob("b.json"))
 
 
 def test_leaks_of_a_program_have_a_status_of_their_own(program):
@@ -798,6 +886,23 @@ def test_a_type_registered_by_the_program_is_in_its_report(program):
     assert process.returncode == 3, process.stderr
     (leak,) = report["leaks"]
     assert (leak["type"], leak["count"]) == ("denizen_example.Dual", 3)
+
+
+def test_json_on_stdout_is_its_last_line_whatever_the_program_prints(program):
+    for printed in ("", "print('one\\ntwo')", "print('no end', end='')"):
+        process, _ = program(f"{textwrap.dedent(LEAK)}\n{printed}", options=["--json", "-"])
+        assert json.loads(process.stdout.splitlines()[-1])["leaks"][0]["count"] == 3
+
+
+def test_lists_of_numbers_have_a_line_each(program, tmp_path):
+    _, report = program(f"{textwrap.dedent(LEAK)}\nimport time; time.sleep(0.2)\n")
+    assert len(report["timeline"]["seconds"]) > 1000
+    lines = (tmp_path / "report.json").read_text().splitlines()
+    numbers = [line for line in lines if re.match(r'\s*"[\w.]+": \[\d', line)]
+    assert [json.loads(line.rstrip(",").partition(": ")[2]) for line in numbers] == [
+        report["timeline"]["seconds"],
+        report["timeline"]["live"]["denizen.Rational"],
+    ]
 
 
 def test_json_goes_to_stdout_and_html_to_a_file(program, tmp_path):

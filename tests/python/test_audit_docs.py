@@ -7,12 +7,14 @@ import json
 import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from process import outside_ci
 
-PAGE = (Path(__file__).parents[2] / "docs" / "audit.md").read_text()
+TOP = Path(__file__).parents[2]
+PAGE = (TOP / "docs" / "audit.md").read_text()
 BLOCKS = re.findall(r"^```(python|text)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 
@@ -54,6 +56,7 @@ def test_the_program_reports_what_the_page_shows(tmp_path):
     keys = {key for first, _ in rows for key in re.findall(r"`(\w+)`", first)}
     assert keys == set(report)
     members = {first.strip("`"): set(re.findall(r"`(\w+)`", second)) for first, second in rows}
+    assert set(report["held"][0]) == members["leaks"] - {"leaks"}
     for key in ("leaks", "foreign", "timeline"):
         found = report[key] if key == "timeline" else report[key][0]
         assert members[key] == set(found)
@@ -62,6 +65,35 @@ def test_the_program_reports_what_the_page_shows(tmp_path):
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\|(.*?)\|", columns, re.M))))
     assert named == set(report["types"]["denizen.Rational"])
     assert set(report["leaks"][0]["site"]) == {"file", "line", "function", "text"}
+
+
+COMMANDS = [
+    command
+    for page in ((TOP / "README.md").read_text(), PAGE)
+    for command in re.findall(r"(?:^\$ |`)(denizen audit [^`\n]*\.py\b[^`\n]*)", page, re.M)
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_do_what_they_say_as_they_are_written(tmp_path, command):
+    source, _ = program("# rod.py")
+    for name in ("rod.py", "script.py"):
+        (tmp_path / name).write_text(source)
+    # What stands in a table has its bars escaped.
+    words, *piped = (part.split() for part in command.replace("\\|", "|").split("|"))
+    done = run(tmp_path, *words)
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"\ndenizen audit of {words[-1]}: "), done.stderr
+    for option, file in pairwise(words):
+        if option == "--html":
+            assert "<html" in (tmp_path / file).read_text()
+        elif option == "--json":
+            assert piped[0] == ["tail", "-n", "1"]
+            assert json.loads(done.stdout.splitlines()[-1])["leaks"]
+
+
+def test_commands_are_found():
+    assert len(COMMANDS) == 4 and any(" --html " in command for command in COMMANDS)
 
 
 def test_the_blocks_print_what_the_page_shows(tmp_path, monkeypatch):
@@ -99,4 +131,4 @@ def test_pictures_are_small_enough_to_keep():
     pictures = re.findall(r"!\[.+?\]\((.+?)\)", PAGE)
     assert pictures
     for picture in pictures:
-        assert 0 < (Path(__file__).parents[2] / "docs" / picture).stat().st_size < 100_000
+        assert 0 < (TOP / "docs" / picture).stat().st_size < 100_000

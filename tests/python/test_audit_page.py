@@ -139,6 +139,19 @@ def test_several_callers_and_frames_that_are_left_out_are_told():
     assert recursive.count('<li class="here">') == 1
 
 
+def test_what_modules_held_is_shown_apart_from_leaks():
+    held = [LEAK, LEAK | {"count": 1, "site": site(line=13), "stack": []}]
+    text = page(report(leaks=[LEAK], held=held))
+    shown = Page(text)
+    assert "11 denizen.Integer objects were held by the program's modules" in shown.text
+    assert "10 objects outlive the audit" in shown.text
+    assert shown.of("section", id="held") and shown.of("a", href="#held")
+    assert len(shown.of("details", **{"class": "leak"})) == 3
+    assert 'id="held"' not in page(report(leaks=[LEAK]))
+    damaged = Page(page(report(leaks=[LEAK | {"where": "damaged"}])))
+    assert "in 1 damaged array, 80 bytes" in damaged.text
+
+
 def test_notes_are_shown():
     assert "a <note>" in Page(page(report(notes=["a <note>"]))).text
 

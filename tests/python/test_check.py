@@ -790,6 +790,31 @@ def test_the_command_takes_types_and_values_of_the_current_directory(tmp_path):
     assert "values: given" in found.stdout
 
 
+def test_a_name_that_is_not_there_is_answered_with_those_that_are(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from random import choice\nimport denizen\nNumber = denizen.Integer\nvalues = [1, 2]\n"
+        "_hidden = []\ncount = 3\ndef more(): return [1]\n"
+        "class faults:\n    plan = end = print\n"
+    )
+    for arguments, message in [
+        (["mine:Numbers"], "mine has no Numbers; element types there: Number"),
+        (
+            ["mine:Number", "--values", "mine:valuess"],
+            "mine has no valuess; lists, and functions that may give one, there: values, more",
+        ),
+        (
+            ["mine:Number", "--faults", "--kind", "mine:fault"],
+            "mine has no fault; sources of faults there: faults",
+        ),
+        (
+            ["mine:Number", "--values", "math:values"],
+            "math has no values; lists, and functions that may give one, there: none",
+        ),
+    ]:
+        found = command(*arguments, cwd=tmp_path)
+        assert (found.returncode, found.stderr) == (2, f"denizen check: {message}\n")
+
+
 def test_the_command_lists_operations():
     found = command("--list", "--section", "joining")
     titles = found.stdout.splitlines()

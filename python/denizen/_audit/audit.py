@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import ContextDecorator
 from types import CodeType, TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from .. import _runtime
 from .report import (
@@ -85,6 +86,8 @@ class Audit(ContextDecorator):
         self._number: int | None = None
         self._around: CodeType | None = None
         self._report: Report | None = None
+        #: What was alive when the program's modules were about to be dropped.
+        self._before: list[dict[str, Any]] = []
 
     def _recreate_cm(self) -> Self:
         """As a decorator: a new audit for each call."""
@@ -131,9 +134,20 @@ class Audit(ContextDecorator):
             self._number = None
             _runtime._audit_end(number)
 
+    def modules_end(self) -> None:
+        """Takes down what is alive before a program's modules are dropped: what is gone afterwards
+        they held."""
+        if self._number is not None:
+            self._before = _runtime._audit_books(self._number)["leaks"]
+
     def _look(self, number: int) -> Report:
-        books = _runtime._audit_books(number)
-        return make_report(books, target=self._target, trace=self._trace, around=self._around)
+        return make_report(
+            _runtime._audit_books(number),
+            target=self._target,
+            trace=self._trace,
+            around=self._around,
+            before=self._before,
+        )
 
     def to_dict(self) -> Report:
         """All of the report as a dict of plain values, as `--json` writes it.
@@ -148,8 +162,10 @@ class Audit(ContextDecorator):
         return self._look(self._number)
 
     def to_json(self, *, indent: int | None = 1) -> str:
-        """The report as JSON."""
-        return json.dumps(self.to_dict(), indent=indent)
+        """The report as JSON; lists of numbers have a line each, however long they are."""
+        text = json.dumps(self.to_dict(), indent=indent)
+        # A line never ends within a string of JSON's.
+        return re.sub(r"\[\n[-+.\deE,\s]*\]", lambda found: _on_one_line(found[0]), text)
 
     @property
     def types(self) -> dict[str, TypeFigures]:
@@ -187,6 +203,10 @@ class Audit(ContextDecorator):
     def __repr__(self) -> str:
         state = "over" if self._report else "not begun" if self._number is None else "running"
         return f"<denizen audit of {self._target}: {state}>"
+
+
+def _on_one_line(numbers: str) -> str:
+    return f"[{' '.join(numbers[1:-1].split())}]"
 
 
 def _caller() -> CodeType | None:

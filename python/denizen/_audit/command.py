@@ -6,13 +6,12 @@ import argparse
 import contextlib
 import gc
 import os
+import shlex
 import sys
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from .. import _runtime
 from .._files import cannot_write
 from . import program
 from .audit import Audit
@@ -34,6 +33,8 @@ threads and its atexit functions, __main__ and the modules that it imported are 
 installed packages stay), caches of functools are emptied, garbage is collected, and then the
 report is made. What happens in child processes is not counted.
 
+Options come before the program's name; what stands behind it is the program's.
+
 The report goes to stderr, so that stdout is the program's. The exit status is the program's own;
 where that is 0 and objects are alive, it is {LEAKED}. 2: there is no such program, or a
 report cannot be written.
@@ -42,7 +43,11 @@ report cannot be written.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command, and the function that runs it."""
-    parser.add_argument("--json", metavar="FILE", help="write everything as JSON; - is stdout")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write everything as JSON; with - as the last line of stdout, behind the program's",
+    )
     parser.add_argument("--html", metavar="FILE", type=Path, help="write a page to look at")
     parser.add_argument(
         "--trace", action="store_true", help="keep the whole stack of every allocation"
@@ -50,20 +55,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-m", dest="is_module", action="store_true", help="SCRIPT is the name of a module"
     )
-    parser.add_argument("script", metavar="SCRIPT", help="the program")
+    # One argument for both: apart, a `--` between them would be lost.
     parser.add_argument(
-        "arguments", metavar="...", nargs=argparse.REMAINDER, help="the program's arguments"
+        "program",
+        metavar="SCRIPT",
+        nargs=argparse.PARSER,
+        help="the program, and its arguments: options behind its name are its own",
     )
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:
-    target = " ".join([*(["-m"] if options.is_module else []), options.script, *options.arguments])
+    script, *arguments = options.program[options.program[0] == "--" :]
+    target = " ".join([*(["-m"] if options.is_module else []), script, *arguments])
     wanted = [
         (Path(file).absolute(), content)
         for file, content in ((options.json, _as_json), (options.html, _as_page))
         if file not in (None, "-")
     ]
+    for hint in _misplaced(options, script, arguments):
+        print(f"denizen: {hint}", file=sys.stderr, flush=True)
     # The program may take long, or change the directory.
     for problem in filter(None, (cannot_write(file) for file, _ in wanted)):
         print(f"denizen: {problem}", file=sys.stderr)
@@ -75,7 +86,7 @@ def _run(options: argparse.Namespace) -> int:
     audit = Audit(trace=options.trace, raises=False, target=target)
     with audit:
         try:
-            status = program.run(options.script, options.arguments, is_module=options.is_module)
+            status = program.run(script, arguments, is_module=options.is_module)
         except program.ProgramError as error:
             print(f"denizen: {error}", file=sys.stderr)
             return 2
@@ -86,23 +97,48 @@ def _run(options: argparse.Namespace) -> int:
         # The report needs more than a program that lowered it.
         sys.setrecursionlimit(depth)
         gc.collect()
-        held = _live()
+        audit.modules_end()
         program.clear_up(before)
         daemons = program.daemons()
         audit.stop()
     _come_back(here, streams)
     report = audit.to_dict()
-    held -= Counter({name: figures["live"] for name, figures in report["types"].items()})
-    report["notes"] += _notes(held, daemons)
+    report["notes"] += _notes(daemons)
     written = [_write(file, content(audit)) for file, content in wanted]
     # When the files are there: nobody may be at the other end of the streams.
     written.append(_write(sys.stderr, f"\n{audit}\n"))
     if options.json == "-":
-        written.append(_write(sys.stdout, _as_json(audit)))
+        # What the program printed may end within a line.
+        written.append(_write(sys.stdout, f"\n{audit.to_json(indent=None)}\n"))
     if not all(written):
         return 2
     leaked = any(figures["leaked"] for figures in report["types"].values())
     return LEAKED if status == 0 and leaked else status
+
+
+#: Options of the command that a program's arguments may have been meant for, and whether they take
+#: a value.
+_OPTIONS = {"--json": True, "--html": True, "--trace": False}
+
+
+def _misplaced(options: argparse.Namespace, script: str, arguments: Sequence[str]) -> Iterator[str]:
+    """What to say of options of ours that stand behind the program's name, if any do: there they
+    are the program's, which may know some of the same name."""
+    found: list[str] = []
+    for place, argument in enumerate(arguments):
+        if argument == "--":
+            break
+        name, separator, _ = argument.partition("=")
+        # Whoever gave it in front of the program as well knows the difference.
+        if name in _OPTIONS and not getattr(options, name.lstrip("-")):
+            end = place + 1 + (_OPTIONS[name] and not separator)
+            found += arguments[place:end]
+    if found:
+        target = shlex.join([*(["-m"] if options.is_module else []), script])
+        yield (
+            f"{shlex.join(found)} went to the program; options of denizen audit come before its "
+            f"name: denizen audit {shlex.join(found)} {target}"
+        )
 
 
 def _as_json(audit: Audit) -> str:
@@ -155,16 +191,8 @@ def _opened(stream: TextIO, descriptor: int) -> TextIO:
         return open(os.devnull, "w", encoding=stream.encoding)
 
 
-def _live() -> Counter[str]:
-    """Live objects by type."""
-    return Counter({name: figures["live"] for name, figures in _runtime.stats().items()})
-
-
-def _notes(held: Mapping[str, int], daemons: Sequence[str]) -> Iterator[str]:
+def _notes(daemons: Sequence[str]) -> Iterator[str]:
     """What else is to be known of a program's end."""
-    for name, count in held.items():
-        objects = "objects were" if count != 1 else "object was"
-        yield f"{count:,} {name} {objects} held by the program's modules until they were dropped"
     if daemons:
         names = ", ".join(map(repr, daemons))
         yield (

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .._page import document, escape, read, tiles, visible
-from .text import callers, even, short_name
+from .text import callers, even, held_by_modules, short_name
 from .timeline import Line, Scale, Timeline, duration, lay_out, short
 
 __all__ = ["page"]
@@ -66,11 +66,16 @@ def _body(report: _Report) -> Iterator[str]:
         name: counts for name, counts in report.get("types", {}).items() if any(counts.values())
     }
     leaks: Sequence[_Report] = report.get("leaks", [])
+    held: Sequence[_Report] = report.get("held", [])
     corruptions: Sequence[_Report] = report.get("corruptions", [])
     yield f"<h1>{escape(report.get('target', 'block'))}</h1>"
     yield '<div class="faint">' + escape(_circumstances(report)) + "</div>"
     for note in report.get("notes", []):
         yield f'<div class="note">{escape(note)}</div>'
+    for name in types:
+        if count := sum(leak["count"] for leak in held if leak["type"] == name):
+            note = escape(held_by_modules(name, count))
+            yield f'<div class="note">{note}. <a href="#held">Where they were made</a></div>'
     if corruptions:
         yield (
             f'<div class="note bad"><b>{_count(len(corruptions), "segment")} of memory '
@@ -101,7 +106,10 @@ def _body(report: _Report) -> Iterator[str]:
     if types:
         yield from _types(types, colours)
     if leaks:
-        yield from _leaks(leaks)
+        yield from _leaks(leaks, "leaks", "Objects that outlive the audit", unfolded=_UNFOLDED)
+    if held:
+        heading = "Held by the program's modules until they were dropped"
+        yield from _leaks(held, "held", heading, unfolded=0)
     yield from _lists(report)
 
 
@@ -314,11 +322,12 @@ def _bad(key: str, counts: Mapping[str, int]) -> str:
     return ' class="bad"' if key == "leaked" and counts.get(key) else ""
 
 
-def _leaks(leaks: Sequence[_Report]) -> Iterator[str]:
-    yield '<section class="list" id="leaks"><h2>Objects that outlive the audit'
+def _leaks(leaks: Sequence[_Report], name: str, heading: str, *, unfolded: int) -> Iterator[str]:
+    """A section of leaks, of which so many are unfolded at first."""
+    yield f'<section class="list" id="{name}"><h2>{heading}'
     yield " <small>by the place where their memory was made</small></h2>"
     for index, leak in enumerate(leaks[:_LEAKS]):
-        yield _leak(leak, unfolded=index < _UNFOLDED)
+        yield _leak(leak, unfolded=index < unfolded)
     if rest := leaks[_LEAKS:]:
         lost = sum(leak["count"] for leak in rest)
         yield (
@@ -331,8 +340,9 @@ def _leaks(leaks: Sequence[_Report]) -> Iterator[str]:
 def _leak(leak: _Report, unfolded: bool) -> str:
     where = leak.get("where", "")
     facts = [_PLACES.get(where, where)]
-    if where == "managed":
-        facts = [f"in {_count(leak['segments'], 'array')}"]
+    if where in ("managed", "damaged"):
+        noun = "array" if where == "managed" else "damaged array"
+        facts = [f"in {_count(leak['segments'], noun)}"]
     if "bytes" in leak:
         facts.append(_count(leak["bytes"], "byte"))
     if leak.get("first_made") is not None:

@@ -6,7 +6,7 @@ import linecache
 import os
 import platform
 import site
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import version
 from types import CodeType
@@ -119,7 +119,8 @@ class Timeline(TypedDict):
 
 
 class Report(TypedDict):
-    """All of it."""
+    """All of it. `held` is what a program's modules held at its end, until they were dropped: no
+    leaks, in the same form."""
 
     denizen: str
     python: str
@@ -129,6 +130,7 @@ class Report(TypedDict):
     seconds: float
     types: dict[str, TypeFigures]
     leaks: list[Leak]
+    held: list[Leak]
     foreign: list[Foreign]
     reconciled: list[Reconciled]
     corruptions: list[Corruption]
@@ -152,16 +154,23 @@ def libraries() -> list[tuple[str, bool]]:
 
 
 def make_report(
-    books: dict[str, Any], *, target: str, trace: bool, around: CodeType | None
+    books: dict[str, Any],
+    *,
+    target: str,
+    trace: bool,
+    around: CodeType | None,
+    before: Sequence[dict[str, Any]] = (),
 ) -> Report:
     """The report that the recorder's books make. Stacks end with the code that the audit is in,
-    where it is known."""
+    where it is known. `before` has the leaks of the same audit's books at the program's end, before
+    its modules were dropped."""
     sites = _Sites(books["lines"], around)
     types: dict[str, TypeFigures] = {}
     for name, figures in books["types"].items():
         figures["leaked"] = max(figures["live"] - figures["live_before"], 0)
         types[name] = figures
     leaks = sites.leaks(books["leaks"], trace)
+    held = sites.leaks(_gone(before, books["leaks"]), trace)
     for kind in ("foreign", "reconciled", "corruptions"):
         for row in books[kind]:
             row["site"] = sites.at(row["site"])
@@ -179,12 +188,29 @@ def make_report(
         "seconds": books["seconds"],
         "types": types,
         "leaks": sorted(leaks, key=lambda leak: -leak["count"]),
+        "held": sorted(held, key=lambda leak: -leak["count"]),
         "foreign": sorted(books["foreign"], key=lambda row: -row["constructed"] - row["relocated"]),
         "reconciled": sorted(books["reconciled"], key=lambda row: -row["bits"]),
         "corruptions": books["corruptions"],
         "timeline": books["timeline"],
         "notes": [],
     }
+
+
+def _gone(
+    before: Iterable[dict[str, Any]], now: Iterable[dict[str, Any]]
+) -> Iterator[dict[str, Any]]:
+    """Of the leaks `before` what is not among those of `now`, stack by stack."""
+
+    def key(row: dict[str, Any]) -> object:
+        return row["type"], row["where"], row["site"], tuple(row["stack"]), row["left_out"]
+
+    left = {key(row): row for row in now}
+    for row in before:
+        same = left.get(key(row), {})
+        numbers = {name: row[name] - same.get(name, 0) for name in ("count", "segments", "bytes")}
+        if numbers["count"] > 0:
+            yield row | {name: max(number, 0) for name, number in numbers.items()}
 
 
 class _Sites:

@@ -24,6 +24,8 @@ _COLUMNS = (
 )
 #: Rows of a section that are shown; all of them are in the JSON.
 _MOST_ROWS = 12
+#: Places of what modules held that are shown, of each type.
+_MOST_HELD = 5
 #: Frames of a stack that are shown, and those of them that are the outermost.
 _MOST_FRAMES = 12
 _OUTERMOST = 4
@@ -36,6 +38,7 @@ def text(report: Report) -> str:
         [f"denizen audit of {report['target']}: {report['seconds']:.3g} s"],
         list(_types(report["types"])),
         report["notes"],
+        list(_held(report)),
         list(_leaks(report)),
         list(_corruptions(report)),
         list(_foreign(report)),
@@ -58,6 +61,18 @@ def _types(types: dict[str, TypeFigures]) -> Iterator[str]:
     for name, *cells in table:
         numbers = (f"{cell:>{width}}" for cell, width in zip(cells, widths[1:], strict=True))
         yield "  ".join([f"{name:<{widths[0]}}", *numbers])
+
+
+def _held(report: Report) -> Iterator[str]:
+    for name in report["types"]:
+        held = [leak for leak in report["held"] if leak["type"] == name]
+        if not held:
+            continue
+        count = sum(leak["count"] for leak in held)
+        yield held_by_modules(name, count)
+        for leak in held[:_MOST_HELD]:
+            yield f"  {leak['count']:,} {_home(leak)}{_at(leak['site'], ', made at ')}"
+        yield from _more(held, "  ", _MOST_HELD)
 
 
 def _leaks(report: Report) -> Iterator[str]:
@@ -120,16 +135,30 @@ def leak_lines(leak: Leak) -> Iterator[str]:
 
 
 def _place(leak: Leak) -> str:
-    made = f"first made after {leak['first_made']:.3g} s"
+    made = "" if leak["where"] == "unknown" else f", first made after {leak['first_made']:.3g} s"
+    return f"{_home(leak)}{made}"
+
+
+def _home(leak: Leak) -> str:
+    """The kind of memory that objects are in."""
     match leak["where"]:
         case "managed":
-            return f"in {_count(leak['segments'], 'array')} ({leak['bytes']:,} bytes), {made}"
+            return f"in {_count(leak['segments'], 'array')} ({leak['bytes']:,} bytes)"
+        case "damaged":
+            return f"in {_count(leak['segments'], 'damaged array')} ({leak['bytes']:,} bytes)"
         case "scalar":
-            return f"in Python scalars, {made}"
+            return "in Python scalars"
         case "foreign":
-            return f"in memory of NumPy's own (structured or unpickled arrays, buffers), {made}"
+            return "in memory of NumPy's own (structured or unpickled arrays, buffers)"
         case _:
             return "in a place that is not known"
+
+
+def held_by_modules(name: str, count: int) -> str:
+    """What is said of objects that a program's modules held."""
+    were = "was" if count == 1 else "were"
+    objects = _count(count, f"{name} object")
+    return f"{objects} {were} held by the program's modules until they were dropped"
 
 
 def _corruptions(report: Report) -> Iterator[str]:
@@ -166,9 +195,9 @@ def _reconciled(report: Report) -> Iterator[str]:
     yield from _more(rows, "  ")
 
 
-def _more(rows: Sequence[object], indent: str) -> Iterator[str]:
-    if len(rows) > _MOST_ROWS:
-        yield f"{indent}and {len(rows) - _MOST_ROWS} more, which --json or --html show"
+def _more(rows: Sequence[object], indent: str, most: int = _MOST_ROWS) -> Iterator[str]:
+    if len(rows) > most:
+        yield f"{indent}and {len(rows) - most} more, which --json or --html show"
 
 
 def _at(site: Site | None, before: str) -> str:

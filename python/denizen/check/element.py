@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import pickle
 import sys
@@ -50,8 +51,12 @@ def _imported(module: str) -> Any:
         raise ElementError(f"cannot import {module}: {type(error).__name__}: {error}") from error
 
 
-def named(text: str, what: str) -> Any:
-    """The object that MODULE:NAME names."""
+def named(text: str, what: str, others: str, search: Callable[[Any], Iterable[str]]) -> Any:
+    """The object that MODULE:NAME names, which is to be `what`.
+
+    Where there is none, the error has the names that `search` finds in the module, as those of
+    `others`.
+    """
     module, separator, name = text.partition(":")
     if not (module and separator and name):
         raise ElementError(f"{text!r} does not name {what}; write MODULE:NAME")
@@ -60,8 +65,8 @@ def named(text: str, what: str) -> Any:
         try:
             found = getattr(found, part)
         except AttributeError:
-            names = ", ".join(_elements_of(_imported(module))) or "none"
-            raise ElementError(f"{module} has no {name}; element types there: {names}") from None
+            names = ", ".join(search(_imported(module))) or "none"
+            raise ElementError(f"{module} has no {name}; {others} there: {names}") from None
     return found
 
 
@@ -76,6 +81,16 @@ def _elements_of(module: Any) -> Iterator[str]:
                 continue
 
 
+def _values_of(module: Any) -> Iterator[str]:
+    """The names in a module that are lists, or functions of its own that may return one."""
+    for name, value in vars(module).items():
+        own = getattr(value, "__module__", None) == module.__name__
+        if not name.startswith("_") and (
+            isinstance(value, list | tuple | np.ndarray) or (inspect.isfunction(value) and own)
+        ):
+            yield name
+
+
 def _registered(dtype: np.dtype[Any]) -> bool:
     return str(dtype) in _runtime.types()
 
@@ -85,7 +100,9 @@ def find_dtype(element: Any) -> np.dtype[Any]:
 
     Raises `ElementError` for anything that is no registered element type.
     """
-    found: Any = named(element, "an element type") if isinstance(element, str) else element
+    found: Any = element
+    if isinstance(element, str):
+        found = named(element, "an element type", "element types", _elements_of)
     dtype: np.dtype[Any]
     if isinstance(found, type) and issubclass(found, np.dtype):
         make: Any = found
@@ -106,7 +123,7 @@ def find_dtype(element: Any) -> np.dtype[Any]:
 
 def find_values(text: str) -> Callable[[], list[Any]]:
     """The values that MODULE:NAME names: a list of them, or a function that returns one."""
-    found = named(text, "a list of values")
+    found = named(text, "a list of values", "lists, and functions that may give one,", _values_of)
     return as_values(found, text)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any, NoReturn, Protocol
 
 from ... import _runtime
@@ -70,11 +71,21 @@ def source_named(name: str) -> Source:
                 "environment, as the command line does by itself"
             )
         return RuntimeSource(name)
-    found = named(name, f"a source of faults (or one of {', '.join(KINDS)})")
-    if not (callable(getattr(found, "plan", None)) and callable(getattr(found, "end", None))):
+    what = f"a source of faults (or one of {', '.join(KINDS)})"
+    found = named(name, what, "sources of faults", _sources_of)
+    if not _is_source(found):
         raise ElementError(f"{name} is no source of faults: it has no functions plan and end")
     source: Source = found
     return source
+
+
+def _is_source(found: Any) -> bool:
+    return all(callable(getattr(found, name, None)) for name in ("plan", "end"))
+
+
+def _sources_of(module: Any) -> Iterator[str]:
+    """The names in a module that are sources of faults."""
+    return (name for name, value in vars(module).items() if _is_source(value))
 
 
 def restart_counting() -> NoReturn:
