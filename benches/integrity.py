@@ -24,6 +24,20 @@ CASES = {
     "`full.copy()` of 10, made and dropped": ("full = np.arange(1, 11).astype(t)", "full.copy()"),
     "`full.copy()` of 1,000": ("full = np.arange(1, 1001).astype(t)", "full.copy()"),
     "`full.copy()` of 10**6": ("full = np.arange(1, 10**6 + 1).astype(t)", "full.copy()"),
+    "`np.add(a, b, out=c)` of 10": (
+        "a = np.arange(1, 11).astype(t); b = a.copy(); c = a.copy()",
+        "np.add(a, b, out=c)",
+    ),
+    "`np.add(a, b, out=c)` of 1,000": (
+        "a = np.arange(1, 1001).astype(t); b = a.copy(); c = a.copy()",
+        "np.add(a, b, out=c)",
+    ),
+    "`x + y` of elements": ("x, y = np.arange(5, 7).astype(t)", "x + y"),
+    "`a[3] = x`": ("a = np.arange(1, 11).astype(t); x = a[5]", "a.__setitem__(3, x)"),
+    "ten sums of large integers": (
+        "a = np.arange(1, 11).astype(t) ** 60; b = a.copy()",
+        "a + b",
+    ),
     "a copy-loop call of one element (`a[i]` of 10,000)": (
         "a = np.arange(1, 10**5 + 1).astype(t); i = np.arange(0, 10**5, 10)",
         "a[i]",
