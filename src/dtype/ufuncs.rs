@@ -294,16 +294,15 @@ unsafe fn block<const N: usize>(
             (*data.add(index)).cast::<u8>().wrapping_offset(*strides.add(index) * start as isize)
         };
     }
-    let mut books: [Option<(Ledger<'static>, CellsMut<'_>)>; N] = std::array::from_fn(|index| {
-        let (element, run) = operands[index].filter(|(_, run)| run.write)?;
+    let mut books = [const { None::<(Ledger<'static>, CellsMut<'_>)> }; N];
+    for (index, operand) in operands.iter().enumerate() {
+        let Some((element, run)) = operand.filter(|(_, run)| run.write) else { continue };
         // SAFETY: an output run of at most `BLOCK` cells, ours alone.
         let cells = unsafe { access::cells_of(run.part(start, length)) };
-        Some((Ledger::open(element, segments[index], &cells), cells))
-    });
-    let is_aligned = operands
-        .iter()
-        .flatten()
-        .all(|(element, run)| within::is_aligned(element, run.part(start, length)));
+        books[index] = Some((Ledger::open(element, segments[index], &cells), cells));
+    }
+    let is_aligned =
+        operands.iter().flatten().all(|(element, run)| within::is_aligned(element, *run));
     // SAFETY: pointers and strides are NumPy's, moved to this block.
     let outcome = unsafe {
         if is_aligned {

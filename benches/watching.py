@@ -1,6 +1,7 @@
-"""Measures what integrity checks cost: off and on, and off against another build of denizen.
+"""Measures what watching costs: integrity checks and audits, on and off, and off against another
+build of denizen, one from before there were any.
 
-Usage: python benches/integrity.py [--baseline DIRECTORY]
+Usage: python benches/watching.py [--baseline DIRECTORY]
 
 DIRECTORY holds the package `denizen` of the build to compare with. Prints a Markdown table. All
 sides take turns in one run, in processes of their own: the fastest of all turns counts.
@@ -50,6 +51,8 @@ import numpy as np
 import denizen
 from timing import _calibrate, _turn
 t = np.dtype(denizen.Integer)
+if {mode!r} == "audit":
+    denizen.audit(raises=False).__enter__()
 cases = {cases!r}
 made = []
 for prepare, expression in cases:
@@ -64,15 +67,15 @@ for line in sys.stdin:
 
 
 class Side:
-    """Processes of one build, with the checks on or off."""
+    """Processes of one build: `mode` is "off", "integrity" or "audit"."""
 
-    def __init__(self, package: Path, checked: bool, count: int = 3) -> None:
+    def __init__(self, package: Path, mode: str, count: int = 3) -> None:
         paths = [str(package), str(Path(__file__).parent)]
         environment = os.environ | {
             "PYTHONPATH": os.pathsep.join(paths),
-            "DENIZEN_INTEGRITY": str(int(checked)),
+            "DENIZEN_INTEGRITY": str(int(mode == "integrity")),
         }
-        command = [sys.executable, "-c", WORKER.format(cases=list(CASES.values()))]
+        command = [sys.executable, "-c", WORKER.format(cases=list(CASES.values()), mode=mode)]
         self._workers = [
             subprocess.Popen(
                 command,
@@ -118,9 +121,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=15)
     options = parser.parse_args()
     own = Path(denizen.__file__).parents[1]
-    sides = [Side(own, checked=False), Side(own, checked=True)]
+    sides = [Side(own, mode) for mode in ("off", "integrity", "audit")]
     if options.baseline:
-        sides.append(Side(options.baseline, checked=False))
+        sides.append(Side(options.baseline, "off"))
     best = np.full((len(sides), len(CASES)), np.inf)
     for _ in range(options.turns):
         for case in range(len(CASES)):
@@ -128,13 +131,13 @@ def main() -> None:
                 best[side, case] = min(best[side, case], worker.turn(case))
     for worker in sides:
         worker.close()
-    head = ["what", "off", "on", "on / off"] + ["off / without"] * bool(options.baseline)
+    head = ["what", "off", "integrity / off", "audit / off"]
+    head += ["off / without"] * bool(options.baseline)
     print("| " + " | ".join(head) + " |\n" + "|---" * len(head) + "|")
     for case, what in enumerate(CASES):
-        off, on = best[0, case], best[1, case]
-        row = [what, duration(off), duration(on), f"{on / off:.3f}"]
-        if options.baseline:
-            row.append(f"{off / best[2, case]:.3f}")
+        off, checked, audited, *without = best[:, case]
+        ratios = [checked / off, audited / off, *(off / other for other in without)]
+        row = [what, duration(off), *(f"{ratio:.3g}" for ratio in ratios)]
         print("| " + " | ".join(row) + " |")
 
 
