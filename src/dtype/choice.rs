@@ -3,6 +3,7 @@
 
 use super::{
     DType, casts,
+    fallible::text,
     numbers::{self, Family, Number},
     promotion::concrete,
     register::{self, Delegated, LoopData, OperandType, builtin_class},
@@ -198,7 +199,8 @@ fn output_of_objects(call: &Call, inputs: &[Class]) -> Class {
 pub(super) unsafe fn name_of(ufunc: *mut ffi::PyObject) -> String {
     // SAFETY: the caller's promise.
     let ufunc = unsafe { Bound::from_borrowed_ptr(Python::assume_attached(), ufunc) };
-    ufunc.getattr("__name__").and_then(|name| name.extract()).unwrap_or_default()
+    let name = || ufunc.getattr(text(ufunc.py(), "__name__")?)?.extract();
+    name().unwrap_or_default()
 }
 
 /// The number type of a DType class, Python's number types included.

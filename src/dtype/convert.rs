@@ -7,7 +7,9 @@
 use super::{
     DType,
     access::{self, Run},
-    errors, loan, scalar, watched, within,
+    errors,
+    fallible::text,
+    loan, scalar, watched, within,
 };
 use crate::{
     abi::{self, Report},
@@ -322,10 +324,10 @@ unsafe fn numpy_scalar_into_cell(
     };
     let cast = || {
         // Only those: NumPy would cast others by asking for a conversion of the object again.
-        let numpy = py.import("numpy")?;
-        for kind in ["inexact", "bool_"] {
+        let numpy = py.import(text(py, "numpy")?)?;
+        for kind in [text(py, "inexact")?, text(py, "bool_")?] {
             if object.is_instance(&numpy.getattr(kind)?)? {
-                return object.call_method1("astype", (class,)).map(Some);
+                return object.call_method1(text(py, "astype")?, (class,)).map(Some);
             }
         }
         Ok(None)

@@ -9,7 +9,7 @@
 //! The functions look both names up at each call, so those that somebody imported before us are
 //! guarded as well. Where NumPy is not made as expected, it rounds: `test_linalg.py` would notice.
 
-use super::{DType, register};
+use super::{DType, fallible::text, register};
 use crate::numpy_abi::{self, PyArrayObject};
 use pyo3::{
     exceptions::PyTypeError,
@@ -93,15 +93,15 @@ fn refuse(py: Python<'_>, name: &str) -> PyErr {
 
 /// The function of `numpy.linalg` that somebody outside it called.
 fn called_function(py: Python<'_>) -> PyResult<String> {
-    let mut frame = py.import("sys")?.call_method0("_getframe")?;
+    let mut frame = py.import(text(py, "sys")?)?.call_method0(text(py, "_getframe")?)?;
     let mut name = String::new();
     while !frame.is_none() {
-        let module = frame.getattr("f_globals")?.get_item("__name__")?;
+        let module = frame.getattr(text(py, "f_globals")?)?.get_item(text(py, "__name__")?)?;
         if module.extract::<String>()? != MODULE {
             break;
         }
-        name = frame.getattr("f_code")?.getattr("co_name")?.extract()?;
-        frame = frame.getattr("f_back")?;
+        name = frame.getattr(text(py, "f_code")?)?.getattr(text(py, "co_name")?)?.extract()?;
+        frame = frame.getattr(text(py, "f_back")?)?;
     }
     Ok(name)
 }

@@ -11,7 +11,11 @@
 //!
 //! Open in NumPy. Where a method is not made as expected it is left as it is.
 
-use super::{DType, errors, register};
+use super::{
+    DType, errors,
+    fallible::{dict, text, tuple},
+    register,
+};
 use crate::numpy_abi::{NumpyApi, PyArrayObject};
 use pyo3::{
     ffi,
@@ -149,7 +153,10 @@ impl<'py> Arguments<'py> {
     /// The argument of that place and name, unless it is `None`.
     fn get(&self, index: usize, name: &str) -> Option<Bound<'py, PyAny>> {
         let positional = self.positional.cast::<PyTuple>().ok()?.get_item(index).ok();
-        let named = || self.named.as_ref()?.cast::<PyDict>().ok()?.get_item(name).ok().flatten();
+        let named = || {
+            let named = self.named.as_ref()?.cast::<PyDict>().ok()?;
+            named.get_item(text(named.py(), name).ok()?).ok().flatten()
+        };
         positional.or_else(named).filter(|given| !given.is_none())
     }
 
@@ -172,19 +179,20 @@ fn accumulate<'py>(
     given: &Arguments<'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
-    let options = PyDict::new(py);
+    let options = dict(py)?;
     // SAFETY: DType classes are immortal Python types.
     let class = unsafe { Bound::from_borrowed_ptr(py, dtype.class().cast()) };
-    options.set_item("dtype", class.cast_into::<PyType>()?)?;
-    options.set_item("out", given.get(2, "out"))?;
+    options.set_item(text(py, "dtype")?, class.cast_into::<PyType>()?)?;
+    options.set_item(text(py, "out")?, given.get(2, "out"))?;
     let array = match given.get(0, "axis") {
         Some(axis) => {
-            options.set_item("axis", axis)?;
+            options.set_item(text(py, "axis")?, axis)?;
             array.clone()
         }
-        None => array.call_method0("ravel")?,
+        None => array.call_method0(text(py, "ravel")?)?,
     };
-    py.import("numpy")?.getattr(ufunc)?.getattr("accumulate")?.call((array,), Some(&options))
+    let ufunc = py.import(text(py, "numpy")?)?.getattr(text(py, ufunc)?)?;
+    ufunc.getattr(text(py, "accumulate")?)?.call((array,), Some(&options))
 }
 
 unsafe extern "C" fn at(
@@ -223,7 +231,7 @@ fn fits(ufunc: &Bound<'_, PyAny>, arguments: &Bound<'_, PyAny>) -> PyResult<()> 
     if !is_ours {
         return Ok(());
     }
-    let own = array.getattr("dtype")?;
+    let own = array.getattr(text(py, "dtype")?)?;
     let mut dtypes = vec![own.clone()];
     if let Ok(operand) = arguments.get_item(2) {
         // Python's own numbers adapt to what they meet.
@@ -233,10 +241,12 @@ fn fits(ufunc: &Bound<'_, PyAny>, arguments: &Bound<'_, PyAny>) -> PyResult<()> 
         dtypes.push(if is_literal {
             operand.get_type().into_any()
         } else {
-            py.import("numpy")?.call_method1("asarray", (operand,))?.getattr("dtype")?
+            py.import(text(py, "numpy")?)?
+                .call_method1(text(py, "asarray")?, (operand,))?
+                .getattr(text(py, "dtype")?)?
         });
     }
     dtypes.push(own);
-    ufunc.call_method1("resolve_dtypes", (PyTuple::new(py, dtypes)?,))?;
+    ufunc.call_method1(text(py, "resolve_dtypes")?, (tuple(py, dtypes)?,))?;
     Ok(())
 }

@@ -23,6 +23,7 @@ mod choice;
 pub mod class;
 pub mod convert;
 pub mod errors;
+mod fallible;
 pub mod guards;
 mod linalg_guard;
 pub mod loan;

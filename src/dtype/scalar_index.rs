@@ -6,7 +6,7 @@
 //! It is the subscript of a mapping alone. One of a sequence, which a `__getitem__` in Python brings
 //! along, would let `iter` succeed and NumPy look for the elements of a scalar.
 
-use super::scalar;
+use super::{fallible::text, scalar};
 use pyo3::{
     exceptions::{PyIndexError, PyTypeError},
     ffi,
@@ -94,7 +94,8 @@ fn indexed<'py>(
             dtype.element().name()
         )));
     }
-    let array =
-        scalar.py().import("numpy")?.call_method1("array", (scalar, scalar.getattr("dtype")?))?;
+    let py = scalar.py();
+    let dtype = scalar.getattr(text(py, "dtype")?)?;
+    let array = py.import(text(py, "numpy")?)?.call_method1(text(py, "array")?, (scalar, dtype))?;
     array.get_item(index)
 }

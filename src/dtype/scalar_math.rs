@@ -1,6 +1,6 @@
 //! Operators of the scalars that the runtime makes: NumPy's ufuncs, called with the operands.
 
-use super::{DType, errors, loan, loan_math, scalar, sort};
+use super::{DType, errors, fallible::text, loan, loan_math, scalar, sort};
 use crate::{
     abi,
     erased::Failure,
@@ -84,9 +84,9 @@ impl Ufunc {
     unsafe fn call(&'static self, operands: &[*mut ffi::PyObject]) -> *mut ffi::PyObject {
         // SAFETY: GIL held.
         let py = unsafe { Python::assume_attached() };
-        let function = self
-            .function
-            .get_or_try_init(py, || Ok(py.import("numpy")?.getattr(self.name)?.unbind()));
+        let function = self.function.get_or_try_init(py, || {
+            Ok(py.import(text(py, "numpy")?)?.getattr(text(py, self.name)?)?.unbind())
+        });
         match function {
             // SAFETY: a callable and valid operands.
             Ok(function) => unsafe {
@@ -150,7 +150,9 @@ unsafe fn is_operand(object: *mut ffi::PyObject) -> bool {
         }
         let py = Python::assume_attached();
         let generic = GENERIC.get_or_try_init(py, || {
-            Ok::<_, pyo3::PyErr>(py.import("numpy")?.getattr("generic")?.unbind())
+            Ok::<_, pyo3::PyErr>(
+                py.import(text(py, "numpy")?)?.getattr(text(py, "generic")?)?.unbind(),
+            )
         });
         let is_generic = generic
             .is_ok_and(|generic| ffi::PyObject_TypeCheck(object, generic.as_ptr().cast()) != 0);

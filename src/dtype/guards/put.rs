@@ -7,7 +7,7 @@
 //! Both are wrapped in their `PyMethodDef`, which Python reads at every call: for such arrays of
 //! ours the copy is made here, where its failure is an exception, and assigned back.
 
-use super::super::DType;
+use super::super::{DType, fallible::text};
 use crate::numpy_abi::{NumpyApi, PyArrayObject, flags::*};
 use pyo3::{
     ffi,
@@ -87,7 +87,8 @@ unsafe extern "C" fn put(
         let given = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
         let named = Bound::from_borrowed_ptr_or_opt(py, keywords)
             .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
-        let values = given.iter().chain(named.iter().flat_map(|named| named.values()));
+        let values =
+            given.iter().chain(named.iter().flat_map(|named| named.iter().map(|(_, value)| value)));
         if !needs_copy(&array, values) {
             return original(array.as_ptr(), arguments, keywords);
         }
@@ -134,7 +135,7 @@ unsafe fn through_copy(
 ) -> *mut ffi::PyObject {
     let py = array.py();
     let work = || -> PyResult<Bound<'_, PyAny>> {
-        let copy = array.call_method1("copy", ("C",))?;
+        let copy = array.call_method1(text(py, "copy")?, (text(py, "C")?,))?;
         // SAFETY: the caller's promise.
         let result = unsafe { Bound::from_owned_ptr_or_err(py, change(copy.as_ptr())) }?;
         array.set_item(py.Ellipsis(), copy)?;
@@ -168,8 +169,11 @@ fn needs_copy<'py>(
 
 /// Whether two arrays may overlap; taken for granted where NumPy cannot say.
 fn shares_memory(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
+    let py = one.py();
     let ask = || -> PyResult<bool> {
-        one.py().import("numpy")?.getattr("may_share_memory")?.call1((one, other))?.extract()
+        py.import(text(py, "numpy")?)?
+            .call_method1(text(py, "may_share_memory")?, (one, other))?
+            .extract()
     };
     ask().unwrap_or(true)
 }

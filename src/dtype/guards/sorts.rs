@@ -3,7 +3,7 @@
 //! elements the methods below go through `denizen._sorts`, which asks for sorts that stay inside
 //! whatever a comparison says. Arrays of other dtypes go straight to NumPy's method.
 
-use super::holds_ours;
+use super::{super::fallible::text, holds_ours};
 use crate::{
     dtype::DType,
     numpy_abi::{NumpyApi, PyArrayObject},
@@ -99,7 +99,7 @@ unsafe fn through_python<'py, const INDEX: usize>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let function = py.import("denizen._sorts")?.getattr(NAMES[INDEX])?;
+    let function = py.import(text(py, "denizen._sorts")?)?.getattr(text(py, NAMES[INDEX])?)?;
     // SAFETY: the caller's promise: `count` arguments, then one a name.
     unsafe {
         let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
