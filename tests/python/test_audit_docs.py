@@ -45,11 +45,12 @@ def run(folder, *arguments):
 def test_the_program_reports_what_the_page_shows(tmp_path):
     source, output = program("# rod.py")
     (tmp_path / "rod.py").write_text(source)
-    done = run(tmp_path, "denizen", "audit", "--html", "a.html", "--json", "a.json", "rod.py")
+    (command,) = re.findall(r"^\$ denizen audit (.* rod\.py)$", PAGE, re.M)
+    done = run(tmp_path, "denizen", "audit", "--json", "a.json", *command.split())
     assert same_but_for_times(done.stderr) == same_but_for_times(output)
     assert done.returncode == 3
     report = json.loads((tmp_path / "a.json").read_text())
-    assert "rod.py" in (tmp_path / "a.html").read_text()
+    assert "rod.py" in (tmp_path / "report.html").read_text()
     # The keys of the JSON, and the members of its lists.
     table = PAGE[PAGE.index("### JSON") : PAGE.index("A site is")]
     rows = re.findall(r"^\| (`.*?`) \| (.*) \|$", table, re.M)

@@ -119,7 +119,7 @@ def _circumstances(report: _Report) -> str:
         for key, name in (("python", "Python"), ("numpy", "NumPy"), ("denizen", "denizen"))
         if key in report
     )
-    stacks = "all calls" if report.get("trace") else "the first calls of each place"
+    stacks = "all calls" if report.get("trace") else "up to 32 callers of each place"
     return f"{duration(report.get('seconds', 0.0))}. {versions}. Stacks of {stacks}."
 
 
