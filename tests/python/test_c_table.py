@@ -451,6 +451,38 @@ def test_memory_may_be_adopted_without_a_release_function(word):
     assert denizen.owner(a) == "adopted"
 
 
+@ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_ssize_t,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+def build_sevens(_context, cells, stride, count, _report):
+    for index in range(count):
+        ctypes.c_uint64.from_address(cells + index * stride).value = 7
+    return 0
+
+
+@pytest.mark.parametrize("has_default", [True, False])
+def test_an_owner_s_cells_are_never_left_without_an_object(module, has_default):
+    construct = address(build_sevens) if has_default else 0
+    changes = {"zero_bytes": constant("ZERO_VACANT"), "construct": construct}
+    handle = register(module, spec(vtable(f"{module.__name__}.Seven{has_default}", **changes)))
+    lender = Lender()
+    lender.memory[:] = [5] * 100
+    a = lender.adopt(handle)
+    vacant = np.zeros(10, dtype=a.dtype)
+    if has_default:
+        a[2:6] = vacant[:4]
+        assert lender.memory[:10] == [5, 5, 7, 7, 7, 7, 5, 5, 5, 5]
+    else:
+        with pytest.raises(denizen.VacantError):
+            a[2:6] = vacant[:4]
+        assert lender.memory[:10] == [5] * 10
+
+
 # ---- views ---------------------------------------------------------------------------------------
 
 WRITE = constant("VIEW_WRITE")
