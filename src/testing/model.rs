@@ -691,6 +691,7 @@ impl<S: Subject> Model<'_, S> {
             Err(failure) if self.element_fails && mishap::fired_inside() => {
                 assert!(failure.done <= done, "{failure:?} of {done}");
                 done = failure.done;
+                self.told = true;
             }
             outcome => {
                 let outcome = outcome.map_err(|failure| (failure.done, failure.message.clone()));
