@@ -19,7 +19,8 @@ class integrity:
     compared with the init bitmap when they are freed or resized: a write past their end, in front
     of them or over their objects is reported as an `IntegrityError` through `sys.unraisablehook`,
     which names the array's memory. Headers and small arrays are checked always. The environment
-    variable `DENIZEN_INTEGRITY=1` has it on from the import on. For the whole process.
+    variable `DENIZEN_INTEGRITY=1` (or true, yes, on) has it on from the import on. For the whole
+    process. Where an array was made is known while an `audit` runs only.
     """
 
     def __init__(self, enabled: bool = True, /) -> None:
@@ -50,7 +51,7 @@ class Finding:
     #: What was overwritten: "header", "fields" (of the header), "lock", "lease", "front" (the bytes
     #: in front of the cells), "behind" (those behind them), "bitmap" or "cells".
     part: str
-    #: Where the array was made, "script.py:12"; None unless an audit keeps a record.
+    #: Where the array was made, "script.py:12 in main"; None unless an audit keeps a record.
     site: str | None
     #: One sentence with all of it, and the bytes that were found.
     message: str

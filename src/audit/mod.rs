@@ -21,7 +21,7 @@ pub use sites::{Code, Frame, Interpreter, Line, Sites, Stack, Where};
 use crate::{
     erased::{
         ElementType, Place, Tally,
-        observer::{self, Observer},
+        observer::{self, Damaged, Observer},
     },
     handler::note,
     memory::{fork::Handlers, lock::Lock},
@@ -207,8 +207,8 @@ fn segment_arrives(number: u64, cells: NonNull<u8>) {
     });
 }
 
-fn damaged(cells: NonNull<u8>, what: &str) {
+fn damaged(found: &Damaged<'_>) {
     with_recorder(|recorder| {
-        recorder.sessions.iter_mut().for_each(|(.., session)| session.damaged(cells, what));
+        recorder.sessions.iter_mut().for_each(|(.., session)| session.damaged(found));
     });
 }

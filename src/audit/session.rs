@@ -3,7 +3,7 @@
 use super::{operation::Operation, sites::Where, timeline::Timeline};
 use crate::{
     abi::Stats,
-    erased::{Cells, ElementType, Place, Tally},
+    erased::{Cells, ElementType, Place, Tally, observer::Damaged},
     owner_map,
     segment::Segment,
 };
@@ -62,9 +62,9 @@ struct Tracked {
     made: f64,
     /// Where it was made, or where the first object was built in an older one.
     at: Where,
-    /// The type of the objects that were built in an older segment.
+    /// The type of the objects that were built there.
     key: TypeKey,
-    /// How many more objects it holds than before the audit, in an older one.
+    /// How many more objects it holds than before the audit, as far as loops said.
     gained: i64,
 }
 
@@ -97,6 +97,10 @@ pub struct Damage {
     pub what: String,
     /// Where the segment was made.
     pub at: Where,
+    /// The segment, if it was made or used in the audit.
+    tracked: Option<Tracked>,
+    /// Bytes of its cells, as far as that is known.
+    bytes: usize,
 }
 
 /// Where objects are that outlive the audit.
@@ -104,6 +108,8 @@ pub struct Damage {
 pub enum Home {
     /// In segments.
     Managed,
+    /// In segments that were found damaged.
+    Damaged,
     /// In memory of NumPy's.
     Foreign,
     /// In Python scalars.
@@ -117,6 +123,7 @@ impl Home {
     pub fn word(self) -> &'static str {
         match self {
             Home::Managed => "managed",
+            Home::Damaged => "damaged",
             Home::Foreign => "foreign",
             Home::Scalar => "scalar",
             Home::Unknown => "unknown",
@@ -309,14 +316,14 @@ impl Session {
             let at = Where::default();
             Tracked { older: true, made: now, at, key, gained: 0 }
         });
-        if tracked.older {
-            if gained > 0 && tracked.gained <= 0 {
+        if gained > 0 && tracked.gained <= 0 {
+            tracked.key = key;
+            if tracked.older {
                 tracked.made = now;
                 tracked.at = here();
-                tracked.key = key;
             }
-            tracked.gained += gained;
         }
+        tracked.gained += gained;
     }
 
     /// Notes which cells outside segments hold objects now. Objects that were there already keep
@@ -403,12 +410,20 @@ impl Session {
         self.segments.get(&cells).filter(|tracked| !tracked.older)?.at.site
     }
 
-    /// Enters a damage.
-    pub fn damaged(&mut self, cells: NonNull<u8>, what: &str) {
+    /// Enters a damage, and what the segment holds, which nobody can look at any more.
+    pub fn damaged(&mut self, found: &Damaged<'_>) {
+        // Where the header was overwritten, only the block is known.
+        let inside = |cells: &&usize| found.block.contains(*cells);
+        let cells = if found.cells.is_empty() {
+            self.segments.keys().find(inside).copied().unwrap_or(found.cells.start)
+        } else {
+            found.cells.start
+        };
+        let tracked = self.segments.remove(&cells);
         if self.damages.len() < MOST_DAMAGES {
-            let cells = cells.addr().get();
-            let at = self.segments.get(&cells).map_or(Where::default(), |tracked| tracked.at);
-            self.damages.push(Damage { cells, what: what.to_owned(), at });
+            let at = tracked.map_or(Where::default(), |tracked| tracked.at);
+            let (what, bytes) = (found.what.to_owned(), found.cells.len());
+            self.damages.push(Damage { cells, what, at, tracked, bytes });
         }
     }
 
@@ -488,6 +503,17 @@ impl Session {
             if count > 0 {
                 found += count;
                 add(Home::Managed, tracked.at, tracked.made, count, 1, segment.byte_len());
+            }
+        }
+        for damage in &self.damages {
+            let Some(tracked) = damage.tracked.filter(|tracked| tracked.key == key) else {
+                continue;
+            };
+            // Nobody counts them where others may have written.
+            let count = (tracked.gained.max(0) as u64).min(outlived.saturating_sub(found));
+            if count > 0 {
+                found += count;
+                add(Home::Damaged, tracked.at, tracked.made, count, 1, damage.bytes);
             }
         }
         // An object that NumPy moved as bytes is not known to be gone from where it was: the

@@ -154,9 +154,18 @@ fn damages_are_kept_with_their_segment() {
     let tracer = TracerType::new(Kind::Inline);
     let number = begin(&[tracer.element], None, false);
     let segment = segment_of(tracer, 4);
-    observer::damaged(segment.cells(), "the end is overwritten");
-    let found = with(number, |session, _| session.damages().to_vec()).unwrap();
+    // SAFETY: the segment is the test's alone.
+    unsafe { segment.materialise(0..3) }.unwrap();
     let cells = segment.cells().addr().get();
+    let bytes = segment.byte_len();
+    // As where the header says nothing any more.
+    observer::damaged(&observer::Damaged {
+        block: cells - 128..cells + bytes,
+        cells: cells - 128..cells - 128,
+        what: "the end is overwritten",
+    });
+    assert_eq!(leaks(number, tracer), [(Home::Damaged, 3, 1)]);
+    let found = with(number, |session, _| session.damages().to_vec()).unwrap();
     let kept: Vec<_> = found.iter().filter(|damage| damage.cells == cells).collect();
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0].what, "the end is overwritten");

@@ -117,10 +117,11 @@ fn disarm() {
         if unsafe { ffi::PyContext_Exit(own.0.get()) } < 0 {
             // SAFETY: GIL held.
             unsafe { ffi::PyErr_Clear() };
-            errors::write_unraisable(&crate::erased::Failure::new(
+            let failure = crate::erased::Failure::new(
                 abi::ERROR_RUNTIME,
                 "the private context around an allocation was left by somebody else",
-            ));
+            );
+            errors::write_unraisable(&failure, errors::MEMORY);
         }
     });
 }

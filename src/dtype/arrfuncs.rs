@@ -350,7 +350,7 @@ impl Drop for Temporary {
             })
         };
         if let Err(failure) = outcome {
-            errors::write_unraisable(&failure);
+            errors::write_unraisable(&failure, errors::DESTRUCTOR);
         }
     }
 }

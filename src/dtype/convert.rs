@@ -130,7 +130,7 @@ unsafe fn set(
     // The object has arrived. NumPy would take an error for the opposite, and forget a buffer of
     // its own with the object in it.
     if let Err(failure) = destroyed {
-        errors::write_unraisable(&failure);
+        errors::write_unraisable(&failure, errors::DESTRUCTOR);
     }
     Ok(())
 }
@@ -408,7 +408,7 @@ impl Drop for Object<'_> {
         element.book(tally, Place::Passing);
         // SAFETY: a cell under rule 1, ours alone.
         if let Err(failure) = unsafe { rules::clear(element, self.spare.cells()) } {
-            errors::write_unraisable(&failure);
+            errors::write_unraisable(&failure, errors::DESTRUCTOR);
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     memory::reserve,
 };
 use pyo3::{Py, PyAny, ffi, sync::PyOnceLock};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 
 /// `denizen.VacantError`, a `ValueError`.
 pub static VACANT_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
@@ -78,14 +78,31 @@ pub fn with_gil<R>(action: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Reports a failure that nobody can be told of, keeping the exception that may be on its way.
+/// Where failures happen that nobody can be told of: the memory of an array.
+pub const MEMORY: &CStr = c"denizen: memory of an array";
+/// The same, of the end of an element's life.
+pub const DESTRUCTOR: &CStr = c"denizen: destructor of an element";
+
+/// Reports a failure that nobody can be told of, keeping the exception that may be on its way. Python
+/// prints "Exception ignored in: 'place'".
 #[cold]
-pub fn write_unraisable(failure: &Failure) {
+pub fn write_unraisable(failure: &Failure, place: &CStr) {
     with_gil(|| {
         let report = || {
+            let mut text = std::ptr::null_mut();
+            // SAFETY: GIL held. Without memory for the text the exception alone is printed.
+            unsafe {
+                keeping_exception(|| {
+                    text = ffi::PyUnicode_FromString(place.as_ptr());
+                    ffi::PyErr_Clear();
+                });
+            }
             raise(failure);
-            // SAFETY: GIL held; the exception was just set.
-            unsafe { ffi::PyErr_WriteUnraisable(std::ptr::null_mut()) };
+            // SAFETY: GIL held; the exception was just set; the text is a reference of ours or NULL.
+            unsafe {
+                ffi::PyErr_WriteUnraisable(text);
+                ffi::Py_XDECREF(text);
+            }
         };
         if failure.raised {
             report();

@@ -473,7 +473,7 @@ impl Evicted {
 impl Drop for Evicted {
     fn drop(&mut self) {
         if let Err(failure) = self.destroy() {
-            errors::write_unraisable(&failure);
+            errors::write_unraisable(&failure, errors::DESTRUCTOR);
         }
     }
 }

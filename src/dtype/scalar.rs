@@ -311,7 +311,7 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
             let live = element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
             errors::keeping_exception(|| {
                 if let Err(failure) = rules::clear(element, own_cell(object, element)) {
-                    errors::write_unraisable(&failure);
+                    errors::write_unraisable(&failure, errors::DESTRUCTOR);
                 }
             });
             let place = Place::Scalar(Scalar::cell(object, element));

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     audit::Operation,
     erased::{CellsMut, ElementType, Failure, rules},
-    handler::note,
+    handler::{note, refusal},
     numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
     segment::{Lost, Segment, may_be_lent},
 };
@@ -99,7 +99,10 @@ unsafe extern "C" fn clear(
         Ok(false) => {}
         Ok(true) => return 0,
         Err(failure) => {
-            errors::write_unraisable(&failure);
+            // In a `resize` it is the exception.
+            if let Err(failure) = refusal::leave(failure) {
+                errors::write_unraisable(&failure, errors::MEMORY);
+            }
             return 0;
         }
     }
@@ -107,7 +110,7 @@ unsafe extern "C" fn clear(
     let outcome = unsafe { clear_cells(element, run) };
     if let Err(failure) = outcome {
         // The cells are vacant all the same, and NumPy would only print the exception.
-        errors::write_unraisable(&failure);
+        errors::write_unraisable(&failure, errors::DESTRUCTOR);
     }
     0
 }

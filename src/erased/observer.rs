@@ -5,6 +5,7 @@
 
 use super::{Cells, ElementType, Tally};
 use std::{
+    ops::Range,
     ptr::{self, NonNull},
     sync::atomic::{
         AtomicPtr,
@@ -46,7 +47,18 @@ pub struct Observer {
     /// The segment that left is here.
     pub segment_arrives: fn(number: u64, cells: NonNull<u8>),
     /// The segment's memory was found damaged.
-    pub damaged: fn(cells: NonNull<u8>, what: &str),
+    pub damaged: fn(&Damaged<'_>),
+}
+
+/// A segment whose memory was found damaged: it is a segment no more.
+#[derive(Clone, Debug)]
+pub struct Damaged<'a> {
+    /// Addresses of its block.
+    pub block: Range<usize>,
+    /// Addresses of its cells; an empty range at the start of the block where that is not known.
+    pub cells: Range<usize>,
+    /// What is wrong, in words.
+    pub what: &'a str,
 }
 
 static OBSERVER: AtomicPtr<Observer> = AtomicPtr::new(ptr::null_mut());
@@ -72,9 +84,9 @@ pub fn get() -> Option<&'static Observer> {
 }
 
 /// Tells the observer, if there is one, that the memory of a segment was found damaged.
-pub fn damaged(cells: NonNull<u8>, what: &str) {
+pub fn damaged(damaged: &Damaged<'_>) {
     if let Some(observer) = get() {
-        (observer.damaged)(cells, what);
+        (observer.damaged)(damaged);
     }
 }
 

@@ -107,9 +107,11 @@ pub unsafe extern "C" fn realloc(
     // SAFETY: the caller's promise.
     let segment = match unsafe { segment_at("reallocate", pointer) } {
         Ok(segment) => segment,
-        Err(failure) => {
-            if let Some(failure) = failure {
-                refusal::leave(failure);
+        Err(NoSegment { failure, is_new }) => {
+            if is_new {
+                refuse(failure);
+            } else {
+                let _ = refusal::leave(failure);
             }
             return ptr::null_mut();
         }
@@ -127,13 +129,10 @@ pub unsafe extern "C" fn realloc(
         Err(error) => {
             match error {
                 ResizeError::InUse(_) | ResizeError::Element(_) => {
-                    refusal::leave(Failure::new(abi::ERROR_BORROW, error.to_string()));
+                    // Who does not ask hears that there is no memory.
+                    let _ = refusal::leave(Failure::new(abi::ERROR_BORROW, error.to_string()));
                 }
-                ResizeError::Damaged(failure) => {
-                    // NumPy may say that there is no memory, and nothing else.
-                    unraisable(&failure);
-                    refusal::leave(failure);
-                }
+                ResizeError::Damaged(failure) => refuse(failure),
                 ResizeError::Memory(_) => {}
             }
             ptr::null_mut()
@@ -150,23 +149,41 @@ pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size
         return;
     }
     // SAFETY: the caller's promise.
-    let Ok(segment) = (unsafe { segment_at("free", pointer) }) else { return };
-    // SAFETY: the caller's promise.
-    if let Err(failure) = unsafe { segment.free() } {
+    let failure = match unsafe { segment_at("free", pointer) } {
+        // SAFETY: the caller's promise.
+        Ok(segment) => unsafe { segment.free() }.err(),
+        // Nobody is told twice of what is freed; who wants to go on using it is.
+        Err(NoSegment { failure, is_new }) => is_new.then_some(failure),
+    };
+    if let Some(failure) = failure {
         unraisable(&failure);
     }
+}
+
+/// A refused `realloc`: whoever called says why, or where nobody can, it is said at once.
+#[cold]
+fn refuse(failure: Failure) {
+    if let Err(failure) = refusal::leave(failure) {
+        unraisable(&failure);
+    }
+}
+
+/// Why there is no segment.
+struct NoSegment {
+    failure: Failure,
+    /// Whether it was not said before.
+    is_new: bool,
 }
 
 /// The segment whose cells begin at `pointer`, which NumPy wants to `verb`.
 ///
 /// # Errors
-/// There is none, or not any more; that was said where anybody hears it, once, and is said again in
-/// the failure where there is something new to say.
+/// There is none, or not any more.
 ///
 /// # Safety
 /// As for [`free`].
 #[inline]
-unsafe fn segment_at(verb: &str, pointer: *mut c_void) -> Result<Segment, Option<Failure>> {
+unsafe fn segment_at(verb: &str, pointer: *mut c_void) -> Result<Segment, NoSegment> {
     // SAFETY: the caller's promise.
     match unsafe { Segment::find(pointer.cast()) } {
         Some(segment) if segment.cells().as_ptr() == pointer.cast() => Ok(segment),
@@ -178,40 +195,27 @@ unsafe fn segment_at(verb: &str, pointer: *mut c_void) -> Result<Segment, Option
 /// # Safety
 /// As for [`segment_at`].
 #[cold]
-unsafe fn no_segment_at(
-    verb: &str,
-    pointer: *mut c_void,
-    around: Option<Segment>,
-) -> Option<Failure> {
+unsafe fn no_segment_at(verb: &str, pointer: *mut c_void, around: Option<Segment>) -> NoSegment {
     if let Some(segment) = around {
-        unraisable(&Failure::new(
-            abi::ERROR_RUNTIME,
-            format!(
-                "denizen's handler was asked to {verb} {pointer:p}, which is in the middle of the \
-                 segment at {:p}; the segment is left alone",
-                segment.cells()
-            ),
-        ));
-        return None;
+        let text = format!(
+            "denizen's handler was asked to {verb} {pointer:p}, which is in the middle of the \
+             segment at {:p}; the segment is left alone",
+            segment.cells()
+        );
+        return NoSegment { failure: Failure::new(abi::ERROR_RUNTIME, text), is_new: true };
     }
     // SAFETY: the caller's promise.
-    let failure = match unsafe { Segment::lost(pointer.cast()) } {
-        Lost::Foreign => {
-            unraisable(&not_ours(verb, pointer));
-            return None;
-        }
-        Lost::Damaged(damage) => {
-            let failure = Failure::from(*damage);
-            unraisable(&failure);
-            failure
-        }
-        // Nobody is told twice of what is freed; who wants to go on using it is.
-        Lost::Condemned => Failure::new(
-            abi::ERROR_INTEGRITY,
-            "its memory was found to be damaged before, and is left alone",
-        ),
-    };
-    Some(failure)
+    match unsafe { Segment::lost(pointer.cast()) } {
+        Lost::Foreign => NoSegment { failure: not_ours(verb, pointer), is_new: true },
+        Lost::Damaged(damage) => NoSegment { failure: Failure::from(*damage), is_new: true },
+        Lost::Condemned => NoSegment {
+            failure: Failure::new(
+                abi::ERROR_INTEGRITY,
+                "its memory was found to be damaged before, and is left alone",
+            ),
+            is_new: false,
+        },
+    }
 }
 
 #[cold]

@@ -2,20 +2,54 @@
 //! only, and says `MemoryError`; who wraps its `resize` asks here.
 
 use crate::erased::Failure;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 thread_local! {
-    static REFUSAL: Cell<Option<Failure>> = const { Cell::new(None) };
+    static REFUSAL: RefCell<Option<Failure>> = const { RefCell::new(None) };
+    /// How many calls at work on this thread will ask.
+    static ASKING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Notes a reason.
+/// The time in which somebody is at work who asks for the reason at its end.
+#[derive(Debug)]
+pub struct Asking(Option<Failure>);
+
+impl Asking {
+    /// From here on reasons are kept, the first of them.
+    pub fn begin() -> Asking {
+        let _ending = ASKING.try_with(|asking| asking.set(asking.get() + 1));
+        Asking(replace(None))
+    }
+
+    /// The reason, where there is one.
+    pub fn end(self) -> Option<Failure> {
+        replace(None)
+    }
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        let _ending = ASKING.try_with(|asking| asking.set(asking.get() - 1));
+        replace(self.0.take());
+    }
+}
+
+fn replace(reason: Option<Failure>) -> Option<Failure> {
+    REFUSAL.try_with(|refusal| refusal.replace(reason)).ok().flatten()
+}
+
+/// Notes a reason, unless there is an earlier one. Gives it back where nobody will ask.
+///
+/// # Errors
+/// Nobody asks.
 #[cold]
-pub(super) fn leave(reason: Failure) {
+pub fn leave(reason: Failure) -> Result<(), Failure> {
     // A thread that ends has nobody to tell.
-    let _ = REFUSAL.try_with(|refusal| refusal.set(Some(reason)));
-}
-
-/// Takes the reason, where there is one.
-pub fn take() -> Option<Failure> {
-    REFUSAL.try_with(Cell::take).ok().flatten()
+    if ASKING.try_with(Cell::get).unwrap_or_default() == 0 {
+        return Err(reason);
+    }
+    let _ending = REFUSAL.try_with(|refusal| {
+        refusal.borrow_mut().get_or_insert(reason);
+    });
+    Ok(())
 }

@@ -79,12 +79,12 @@ fn a_refused_realloc_says_why_and_leaves_all_as_it_was() {
     for kind in [Kind::SelfPointing, Kind::SelfPointingNoPromise] {
         let tracer = TracerType::new(kind);
         let (cells, segment) = filled(tracer, 10);
-        refusal::take();
         let refused = |bytes: usize| {
+            let asking = refusal::Asking::begin();
             assert!(unsafe { realloc(MEMORY, cells, bytes) }.is_null(), "{kind:?}");
             assert_eq!((tracer.counts().live, segment_at(cells)), (10, segment), "{kind:?}");
             assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{kind:?}");
-            refusal::take()
+            asking.end()
         };
         tracer.plan_mishap(4, Mishap::Fail);
         assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{kind:?}");
@@ -97,6 +97,21 @@ fn a_refused_realloc_says_why_and_leaves_all_as_it_was() {
         unsafe { free(MEMORY, cells, 1) };
         assert_eq!(tracer.counts().live, 0, "{kind:?}");
     }
+}
+
+#[test]
+fn the_first_reason_is_kept_for_who_asks_and_given_back_where_nobody_does() {
+    let reason = |text: &str| Failure::new(abi::ERROR_RUNTIME, text);
+    assert_eq!(refusal::leave(reason("unheard")), Err(reason("unheard")));
+    let outer = refusal::Asking::begin();
+    refusal::leave(reason("first")).unwrap();
+    refusal::leave(reason("second")).unwrap();
+    let inner = refusal::Asking::begin();
+    assert_eq!(refusal::Asking::begin().end(), None);
+    refusal::leave(reason("inner")).unwrap();
+    assert_eq!(inner.end(), Some(reason("inner")));
+    assert_eq!(outer.end(), Some(reason("first")));
+    assert_eq!(refusal::leave(reason("late")), Err(reason("late")));
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
         Bound::from_owned_ptr_or_err(py, capsule)?
     };
     module.add("_mem_handler", &capsule)?;
-    functions::set_unraisable_hook(errors::write_unraisable);
+    functions::set_unraisable_hook(|failure| errors::write_unraisable(failure, errors::MEMORY));
     crate::dtype::loan::install();
     lock::set_wait_hook(wait_without_gil);
     // The first lock of a process sets the handlers of `fork` up, which must not meet a fork.

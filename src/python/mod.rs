@@ -81,13 +81,13 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     refuse_other_interpreters(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    let checks = wants_checks()?;
     memory::reserve::quiet_panics();
     dtype::guards::install(py, numpy_abi::import(py)?)?;
     let _ = errors::VACANT_ERROR.set(py, py.get_type::<VacantError>().into_any().unbind());
     let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());
     let _ = errors::INTEGRITY_ERROR.set(py, py.get_type::<IntegrityError>().into_any().unbind());
-    if std::env::var_os("DENIZEN_INTEGRITY").is_some_and(|value| !value.is_empty() && value != "0")
-    {
+    if checks {
         segment::set_checked(true);
     }
     handler::install(py, module)?;
@@ -100,6 +100,23 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     handler::probe_arming(py)?;
     let _ = FIRST.set(py, module.clone().unbind());
     Ok(())
+}
+
+/// What the environment says of integrity checks.
+///
+/// # Errors
+/// `ImportError` where it says neither yes nor no: a process must not run unchecked by a typing error.
+fn wants_checks() -> PyResult<bool> {
+    let Some(value) = std::env::var_os("DENIZEN_INTEGRITY") else { return Ok(false) };
+    match value.to_string_lossy().trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "" | "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err(PyImportError::new_err(format!(
+            "the environment variable DENIZEN_INTEGRITY is {:?}; it is 1, true, yes or on for checks \
+             of array memory, and 0, false, no, off or empty for none",
+            value.to_string_lossy()
+        ))),
+    }
 }
 
 /// Types are registered once a process, and their objects are guarded by the one GIL.

@@ -584,10 +584,12 @@ impl Segment {
 
     fn condemn(self, damage: &Damage) {
         self.header().condemn();
-        let cells = damage.cells.as_ref().unwrap_or(&damage.block).start;
-        if let Some(cells) = NonNull::new(std::ptr::without_provenance_mut(cells)) {
-            observer::damaged(cells, &damage.to_string());
-        }
+        let start = damage.block.start;
+        observer::damaged(&observer::Damaged {
+            block: damage.block.clone(),
+            cells: damage.cells.clone().unwrap_or(start..start),
+            what: &damage.to_string(),
+        });
     }
 
     fn damage(self, part: Part, found: String) -> Damage {

@@ -361,13 +361,58 @@ def test_a_damaged_array_is_not_resized_and_stays_readable(to):
         del a
         """
     )
-    # What shrinks is cleared first: NumPy asks for it, and is refused before it asks for memory.
-    first = "its memory was found to be damaged before" if to < 10 else "the segment at"
-    assert f"the array cannot be resized: {first}" in result["0"]
+    assert "the array cannot be resized: the segment at" in result["0"]
     assert "was found to be damaged before" in result["1"]
     assert result["values"] == list(range(1, 11)) and result["cell"] == 77
     assert "found damaged before" in result["inspect"]
-    assert len(said) == 1
+    # The exception is all that is said.
+    assert said == []
+
+
+def test_a_resize_that_nobody_can_be_told_of_is_said_as_ignored():
+    result, said = run(
+        """
+        a = full()
+        write(a, 80, b"ZZ")
+        # What a C extension calls: it is told that there is no memory, and nothing else.
+        from numpy._core import multiarray
+        table = ctypes.pythonapi.PyCapsule_GetPointer
+        table.restype, table.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        functions = ctypes.cast(table(multiarray._ARRAY_API, None), ctypes.POINTER(ctypes.c_void_p))
+        class Dims(ctypes.Structure):
+            _fields_ = [("ptr", ctypes.POINTER(ctypes.c_ssize_t)), ("len", ctypes.c_int)]
+        size = (ctypes.c_ssize_t * 1)(1000)
+        resize = ctypes.PYFUNCTYPE(
+            ctypes.py_object, ctypes.py_object, ctypes.POINTER(Dims), ctypes.c_int, ctypes.c_int
+        )(functions[80])
+        try:
+            resize(a, ctypes.byref(Dims(size, 1)), 0, 0)
+        except MemoryError as error:
+            result["error"] = str(error)
+        """
+    )
+    assert result["error"] and len(said) == 1
+
+
+@pytest.mark.parametrize("count", [10, 5000])
+def test_what_is_said_at_a_free_can_be_told_from_an_error_that_ends_the_program(count):
+    code = f"""
+        a = full({count})
+        write(a, 8 * {count}, b"ZZ")
+        sys.unraisablehook = sys.__unraisablehook__
+        del a
+        print("runs on")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, DENIZEN_INTEGRITY="yes"),
+    )
+    assert (done.returncode, done.stdout) == (0, "runs on\n")
+    first, *_, last = done.stderr.splitlines()
+    assert first == "Exception ignored in: 'denizen: memory of an array'"
+    assert last.startswith("denizen.IntegrityError: the segment at ")
 
 
 def test_an_audit_checks_thoroughly_and_knows_where_the_array_was_made():
@@ -381,6 +426,7 @@ def test_an_audit_checks_thoroughly_and_knows_where_the_array_was_made():
         except denizen.LeakError:
             result["leak"] = True
         result["corruptions"] = audit.to_dict()["corruptions"]
+        result["leaks"], result["text"] = audit.leaks, str(audit)
         result["after"] = denizen._runtime._set_integrity(False)
         """
     )
@@ -391,11 +437,67 @@ def test_an_audit_checks_thoroughly_and_knows_where_the_array_was_made():
     ]
     assert f"(5000 cells of denizen.Integer, 40000 bytes, made at <string>:{line} in full)" in text
     assert result["leak"] and result["after"] is False
+    (leak,) = result["leaks"]
+    assert (leak["where"], leak["count"], leak["segments"]) == ("damaged", 5000, 1)
+    assert leak["bytes"] == 40000 and leak["site"]["function"] == "full"
+    assert "5,000 in 1 damaged array (40,000 bytes), first made after" in result["text"]
     (corruption,) = result["corruptions"]
     assert "1 byte behind its last cell was overwritten: 5a" in corruption["what"]
 
 
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "write(a, 80, b'ZZ')",
+        "write(a, 0, bytes(8))",
+        f"write(a, -{CELLS}, b'Z' * 16)",
+        f"write(a, -{CELLS - 24}, b'Z' * 16)",
+        "write(a, 80, b'ZZ'); a[3] = 77",
+    ],
+)
+def test_objects_of_a_damaged_array_are_known_to_be_in_it(spoil):
+    result, said = run(
+        f"""
+        with denizen.audit(raises=False) as audit:
+            a, b = full(), full(3)
+            {spoil}
+            del a
+        result["leaks"] = [
+            [leak["where"], leak["count"], (leak["site"] or {{}}).get("function")]
+            for leak in audit.leaks
+        ]
+        """
+    )
+    assert result["leaks"] == [["damaged", 10, "full"], ["managed", 3, "full"]]
+    assert len(said) == 1
+
+
 # ---- the switch ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "checked"),
+    [
+        *((value, True) for value in ("1", "true", "Yes", "ON", " on ")),
+        *((value, False) for value in ("", "0", "false", "No", "OFF")),
+        *((value, None) for value in ("2", "enabled", "-1", "1.0")),
+    ],
+)
+def test_the_environment_says_yes_or_no_or_the_import_fails(value, checked):
+    done = subprocess.run(
+        [sys.executable, "-c", "import denizen; print(denizen._runtime._set_integrity(False))"],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, DENIZEN_INTEGRITY=value),
+    )
+    if checked is None:
+        assert done.returncode == 1
+        told = (
+            f'ImportError: the environment variable DENIZEN_INTEGRITY is "{value}"; it is 1, true,'
+        )
+        assert told in done.stderr.splitlines()[-1]
+    else:
+        assert (done.stdout, done.stderr) == (f"{checked}\n", "")
 
 
 def test_the_switch_is_a_function_and_a_block():

@@ -5,7 +5,7 @@
 //! a result that comes with an exception is given up, and the exception is what the caller sees.
 
 use super::{super::errors, state};
-use crate::{handler::refusal, numpy_abi::NumpyApi};
+use crate::{handler::refusal::Asking, numpy_abi::NumpyApi};
 use pyo3::{ffi, prelude::*};
 use std::{
     ffi::{c_int, c_void},
@@ -135,18 +135,16 @@ unsafe extern "C" fn with_keywords<const INDEX: usize>(
     unsafe {
         let original: ffi::PyCFunctionWithKeywords =
             std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        if INDEX == RESIZE {
-            refusal::take();
-        }
+        let asking = (INDEX == RESIZE).then(Asking::begin);
         let result = errors::unless_raised(original(itself, arguments, keywords));
-        if INDEX == RESIZE
-            && result.is_null()
-            && ffi::PyErr_ExceptionMatches(ffi::PyExc_MemoryError) != 0
-            && let Some(reason) = refusal::take()
-        {
-            // NumPy takes each failure of the handler for a lack of memory.
-            let text = format!("the array cannot be resized: {}", reason.message);
-            errors::set(reason.kind, &text);
+        if let Some(reason) = asking.and_then(Asking::end) {
+            if result.is_null() && ffi::PyErr_ExceptionMatches(ffi::PyExc_MemoryError) != 0 {
+                // NumPy takes each failure of the handler for a lack of memory.
+                let text = format!("the array cannot be resized: {}", reason.message);
+                errors::set(reason.kind, &text);
+            } else {
+                errors::write_unraisable(&reason, errors::MEMORY);
+            }
         }
         result
     }
