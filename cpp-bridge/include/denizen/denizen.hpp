@@ -4,6 +4,10 @@
 #ifndef DENIZEN_DENIZEN_HPP
 #define DENIZEN_DENIZEN_HPP
 
+#if __cplusplus < 201703L
+#error "denizen needs C++17: compile with -std=c++17 or a later one"
+#else
+
 #include <denizen/denizen.h>
 
 #include <denizen/cpp/adopt.hpp>
@@ -20,4 +24,5 @@
 #include <denizen/cpp/view.hpp>
 #include <denizen/cpp/without_gil.hpp>
 
+#endif
 #endif

@@ -12,6 +12,10 @@
 #ifndef DENIZEN_NANOBIND_HPP
 #define DENIZEN_NANOBIND_HPP
 
+#if __cplusplus < 201703L
+#error "denizen needs C++17: compile with -std=c++17 or a later one"
+#else
+
 #include <denizen/denizen.h>
 
 #include <exception>
@@ -83,4 +87,5 @@ struct type_caster<denizen::array<T>> {
 NAMESPACE_END(detail)
 NAMESPACE_END(NB_NAMESPACE)
 
+#endif
 #endif

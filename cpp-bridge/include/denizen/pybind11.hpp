@@ -12,6 +12,10 @@
 #ifndef DENIZEN_PYBIND11_HPP
 #define DENIZEN_PYBIND11_HPP
 
+#if __cplusplus < 201703L
+#error "denizen needs C++17: compile with -std=c++17 or a later one"
+#else
+
 #include <denizen/denizen.h>
 
 #include <exception>
@@ -82,4 +86,5 @@ struct type_caster<denizen::array<T>> {
 } // namespace detail
 } // namespace PYBIND11_NAMESPACE
 
+#endif
 #endif

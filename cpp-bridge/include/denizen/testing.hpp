@@ -22,6 +22,10 @@
 #ifndef DENIZEN_TESTING_HPP
 #define DENIZEN_TESTING_HPP
 
+#if __cplusplus < 201703L
+#error "denizen needs C++17: compile with -std=c++17 or a later one"
+#else
+
 #include <denizen/testing/without_python.hpp>
 
 #include <denizen/testing/driver.hpp>
@@ -45,7 +49,8 @@ inline void check_some(subject &type, const options &how)
 {
     for (std::size_t run = 0; run < how.runs; run++) {
         const std::vector<std::uint8_t> bytes = random_bytes(how.seed + run, how.steps);
-        const std::vector<operation> operations = sequence_of(bytes.data(), bytes.size());
+        const std::vector<operation> operations =
+            reduced(sequence_of(bytes.data(), bytes.size()));
         rule broken = rule::none;
         try {
             type.run(operations);
@@ -138,10 +143,24 @@ inline void fuzz_one(subject &type, const std::uint8_t *bytes, std::size_t size)
 {
     watch_deaths();
     try {
-        type.run(sequence_of(bytes, size));
+        type.run(reduced(sequence_of(bytes, size)));
     } catch (const finding &found) {
-        std::fputs(found.what(), stderr);
         now.told = true;
+        /* libFuzzer, which keeps the bytes when the process aborts, prints its stacks then: in a
+         * process of its own, so that the finding comes last. */
+        std::fflush(nullptr);
+        const pid_t process = fork();
+        if (process > 0) {
+            int status = 0;
+            while (waitpid(process, &status, 0) < 0 && errno == EINTR) {
+            }
+            std::fputs(found.what(), stderr);
+            std::fflush(nullptr);
+            _exit(WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : 77);
+        }
+        if (process < 0) {
+            std::fputs(found.what(), stderr);
+        }
         std::abort();
     }
 }
@@ -157,6 +176,23 @@ inline void fuzz_one(subject &type, const std::uint8_t *bytes, std::size_t size)
         const auto type = denizen_lifecheck_subject();                                           \
         return denizen::testing::detail::replay_loudly(*type, operations);                       \
     }
+/** The program of a finding: libFuzzer brings a main of its own, and must not begin. */
+#if defined(DENIZEN_LIFECHECK_FUZZER)
+#define DENIZEN_LIFECHECK_FINDING(...)                                                           \
+    extern "C" int LLVMFuzzerInitialize(int *, char ***)                                         \
+    {                                                                                            \
+        using denizen::testing::op;                                                              \
+        std::exit(denizen_lifecheck_replay({__VA_ARGS__}));                                      \
+    }                                                                                            \
+    extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *, std::size_t) { return 0; }
+#else
+#define DENIZEN_LIFECHECK_FINDING(...)                                                           \
+    int main()                                                                                   \
+    {                                                                                            \
+        using denizen::testing::op;                                                              \
+        return denizen_lifecheck_replay({__VA_ARGS__});                                          \
+    }
+#endif
 #elif defined(DENIZEN_LIFECHECK_FUZZER)
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t *bytes, std::size_t size, std::size_t most);
 #define DENIZEN_LIFECHECK_ENTRY                                                                  \
@@ -217,4 +253,5 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t *bytes, std::size_t size, s
 #define DENIZEN_LIFECHECK_OWN_MEMORY DENIZEN_LIFECHECK_MEMORY
 #endif
 
+#endif
 #endif

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <ostream>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,6 +30,10 @@ struct owner {
     }
     ~owner() { delete value; }
     friend bool operator==(const owner &x, const owner &y) { return *x.value == *y.value; }
+    friend std::ostream &operator<<(std::ostream &to, const owner &x)
+    {
+        return to << "owner of\n" << *x.value;
+    }
 };
 
 /* Right too: its assignment takes a copy, which may throw, and does nothing then that throws. */

@@ -8,6 +8,7 @@
 
 #include <denizen/testing.hpp>
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -112,6 +113,57 @@ subject<Traits> make_subject(input &in)
     return subject<Traits>(in.integer<long long>());
 }
 
+/* Counts, and cannot be compared: then nothing is built to compare with. */
+struct counted {
+    static inline std::array<long, 3> books{};
+    int value = 0;
+    counted() { books[0]++; }
+    explicit counted(int v) : value(v) { books[0]++; }
+    counted(const counted &other) : value(other.value) { books[1]++; }
+    counted &operator=(const counted &other)
+    {
+        value = other.value;
+        books[2]++;
+        return *this;
+    }
+};
+
+/* A sequence does the same in the numbers that it means. */
+bool smaller_numbers_do_the_same()
+{
+    namespace detail = denizen::testing::detail;
+    const auto type = detail::subject_for(
+        denizen::element<counted>("T"), [](input &in) { return counted(in.integer<int>()); },
+        __FILE__);
+    const auto books_of = [&](const std::vector<denizen::testing::operation> &operations) {
+        counted::books = {};
+        type->run(operations);
+        return counted::books;
+    };
+    long total = 0;
+    std::uint64_t state = 1;
+    for (int round = 0; round < 200; round++) {
+        std::vector<std::uint8_t> bytes(8 * 24);
+        for (std::uint8_t &byte : bytes) {
+            state = state * 6364136223846793005 + 1442695040888963407;
+            byte = static_cast<std::uint8_t>(state >> 56);
+        }
+        const auto whole = denizen::testing::sequence_of(bytes.data(), bytes.size());
+        const auto smaller = detail::reduced(whole), again = detail::reduced(smaller);
+        for (std::size_t index = 0; index < whole.size(); index++) {
+            if (smaller[index].numbers != again[index].numbers) {
+                return false;
+            }
+        }
+        const auto books = books_of(smaller);
+        if (books != books_of(whole)) {
+            return false;
+        }
+        total += books[0] + books[1] + books[2];
+    }
+    return total > 5000;
+}
+
 template <class T, class Make>
 void run(const char *name, Make make)
 {
@@ -159,6 +211,10 @@ int main()
                   [](input &in) { return coordinate(in.integer<int>()); }, {400, 40, 7});
     } catch (const denizen::testing::finding &found) {
         std::printf("%s", found.what());
+        return 1;
+    }
+    if (!smaller_numbers_do_the_same()) {
+        std::printf("smaller numbers mean something else\n");
         return 1;
     }
     /* What is found is thrown, and can be run again. */

@@ -66,7 +66,13 @@ def run(command, broken=None, **options):
 
 def finding(output):
     """The program that a finding prints."""
-    return output[output.index("// denizen: lifecheck of") :].split("\n}\n")[0] + "\n}\n"
+    return output[output.index("// denizen: lifecheck of") :].split("\n)\n")[0] + "\n)\n"
+
+
+def numbers(text):
+    """Names and numbers of the steps of a finding."""
+    steps = re.findall(r"\{op::(\w+), \{([\d, ]+)\}\}", text)
+    return [(name, [int(number) for number in listed.split(", ")]) for name, listed in steps]
 
 
 @pytest.mark.parametrize("suffix", ["", "_sanitized"])
@@ -93,8 +99,34 @@ def test_a_broken_type_is_found_soon_and_its_rule_is_named(name, sanitized):
     text = finding(result.stderr)
     assert re.search(BROKEN[name][sanitized], text.splitlines()[0])
     # Shrunk, and each step says what its numbers are.
-    steps = re.findall(r"^        \{op::\w+, \{[\d, ]+\}\}, // slot|after", text, re.MULTILINE)
+    steps = re.findall(r"^    \{op::\w+, \{[\d, ]+\}\}, // slot|after", text, re.MULTILINE)
     assert 1 <= len(steps) <= 8
+
+
+@pytest.mark.parametrize("name, said", [("registered", 1), ("half_liar", 1), ("owner", 0)])
+def test_values_that_are_not_compared_are_said_once(name, said):
+    result = run([program("lifecheck_broken"), "-runs=30"], name)
+    assert result.stderr.count("has no ==, so its values are not compared") == said
+
+
+def test_a_leak_names_the_value_that_was_lost():
+    text = finding(run([program("lifecheck_broken"), "-runs=1100"], "forgets").stderr)
+    message = text.splitlines()[0]
+    assert "leak" in message
+    for number, shown in re.findall(r"value number (\d+) \(owner of (-?\d+)\)", message):
+        assert any(int(number) in listed for _, listed in numbers(text)), (number, shown)
+        break
+    else:
+        pytest.fail(message)
+
+
+@pytest.mark.parametrize("header", ["denizen.hpp", "testing.hpp"])
+def test_an_older_language_is_named_and_little_else(tmp_path, header):
+    (tmp_path / "old.cpp").write_text(f"#include <denizen/{header}>\n")
+    command = [*compiler("CXX", "c++"), "-std=c++14", "-fsyntax-only", *INCLUDES, "old.cpp"]
+    result = run(command, cwd=tmp_path)
+    assert "denizen needs C++17" in result.stderr
+    assert result.stderr.count("error:") == 1
 
 
 @pytest.mark.parametrize("name", ["g++", "clang++"])
@@ -220,6 +252,22 @@ def test_clang_makes_a_fuzz_target(tmp_path):
     first = run([target, *flags, "-runs=5000"])
     assert first.returncode != 0
     assert "broken::careless: leak" in finding(first.stderr)
+    # After all that libFuzzer prints, in numbers that mean something.
+    assert first.stderr.endswith(finding(first.stderr))
+    for step, listed in numbers(finding(first.stderr)):
+        assert step.startswith("fail") or listed[0] < 4
+        assert step not in ("allocate", "resize") or listed[1] < 130
+    # It is built as the target was.
+    (tmp_path / "finding.cpp").write_text(finding(first.stderr))
+    with open(tmp_path / "CMakeLists.txt", "a") as project:
+        project.write("denizen_add_lifecheck(finding finding.cpp)\n")
+        project.write("target_compile_definitions(finding PRIVATE SUBJECT=careless)\n")
+    for command in (configure, [cmake, "--build", tmp_path / "build", "--target", "finding"]):
+        result = run(command)
+        assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-4000:]
+    shown = run([tmp_path / "build" / "finding"])
+    assert shown.returncode == 1
+    assert finding(shown.stderr).splitlines()[0] == finding(first.stderr).splitlines()[0]
     # libFuzzer keeps the bytes, which say the same again.
     again = run([target, next(tmp_path.glob("crash-*"))])
     assert finding(again.stderr) == finding(first.stderr)

@@ -61,7 +61,7 @@ public:
                 for (const operation &step : operations) {
                     std::puts(rust_text(step).c_str());
                 }
-            } else if (const int status = report_if_broken(operations)) {
+            } else if (const int status = report_if_broken(reduced(operations))) {
                 return status;
             }
         }
@@ -126,7 +126,7 @@ private:
     {
         const std::vector<std::uint8_t> bytes =
             random_bytes(seed_ + run, static_cast<std::size_t>(longest_ / 8));
-        return sequence_of(bytes.data(), bytes.size());
+        return reduced(sequence_of(bytes.data(), bytes.size()));
     }
 
     /* Runs `body` in a child process; what rule it broke. */
@@ -182,7 +182,8 @@ private:
             try {
                 type_.run(operations);
                 if (sanitizer_sees_leaks()) {
-                    leave(rule::leak, "memory is lost, says LeakSanitizer");
+                    leave(rule::leak, "memory is lost, says LeakSanitizer" +
+                                          type_.values_of(operations));
                 }
             } catch (const finding &found) {
                 leave(found.broken(), found.message());

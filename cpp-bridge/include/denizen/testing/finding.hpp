@@ -148,7 +148,7 @@ private:
 inline void put_operation(out &to, const operation &step)
 {
     const operation_shape &shape = shape_of(step.what);
-    to << "        {op::" << shape.name << ", {";
+    to << "{op::" << shape.name << ", {";
     for (std::size_t index = 0; index < 5 && shape.fields[index] != nullptr; index++) {
         to << (index == 0 ? "" : ", ") << static_cast<std::size_t>(step.numbers[index]);
     }
@@ -171,20 +171,24 @@ inline void describe(out to, const running &run, rule which, const char *message
     if (run.step >= run.count) {
         to << ", or when all is freed after it";
     }
-    to << (run.file != nullptr ? ". Built as the lifecheck is, this shows it again:\n"
-                               : ". This shows it again, where the values are made so:\n");
     if (run.file != nullptr) {
-        to << "#define DENIZEN_LIFECHECK_REPLAY\n#include \"" << run.file
-           << "\"\n\nint main()\n{\n    using denizen::testing::op;\n"
-              "    return denizen_lifecheck_replay({\n";
+        const char *slash = std::strrchr(run.file, '/');
+        to << ". This program shows it again. Save it as finding.cpp, and\n// build it with the command "
+              "that built the lifecheck, finding.cpp in place of "
+           << (slash != nullptr ? slash + 1 : run.file)
+           << " (CMake:\n// denizen_add_lifecheck(finding finding.cpp)):\n"
+              "#define DENIZEN_LIFECHECK_REPLAY\n#include \""
+           << run.file << "\"\n\nDENIZEN_LIFECHECK_FINDING(\n";
     } else {
+        to << ". This shows it again, where the values are made so:\n";
         to << "    using denizen::testing::op;\n    denizen::testing::replay<"
            << run.type << ">(make, {\n";
     }
     for (std::size_t index = 0; index < count; index++) {
+        to << (run.file != nullptr ? "    " : "        ");
         put_operation(to, run.operations[index]);
     }
-    to << "    });\n" << (run.file != nullptr ? "}\n" : "");
+    to << (run.file != nullptr ? ")\n" : "    });\n");
 }
 
 /** Tells what was run when the process ends for a reason outside of our control. */

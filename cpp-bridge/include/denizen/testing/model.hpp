@@ -5,6 +5,7 @@
 #ifndef DENIZEN_TESTING_MODEL_HPP
 #define DENIZEN_TESTING_MODEL_HPP
 
+#include <denizen/testing/reduced.hpp>
 #include <denizen/testing/values.hpp>
 
 #include <algorithm>
@@ -100,7 +101,6 @@ private:
 /** Runs sequences on one element type. */
 class model {
     using state = expected::state;
-    static constexpr std::size_t slots = 4, most_cells = 130;
 
 public:
     /** The vtable, and what else there is of the type. */
@@ -243,7 +243,7 @@ private:
         if (values_.differs(at, number)) {
             const bool is_default = number == default_number;
             const std::string what = is_default ? std::string("the default value")
-                                                : "value number " + std::to_string(number);
+                                                : values_.name(number);
             if (is_default && !live && functions_.zero_is_default()) {
                 fail(rule::zero_is_default,
                      place(index, slot) + ": zero bytes differ from the default value: the promise "
@@ -435,12 +435,8 @@ private:
         }
         /* A start, a stride from -7 to 7 cells, and as many cells as fit. */
         const std::size_t start = run.start % in->count();
-        const std::ptrdiff_t stride = static_cast<std::int8_t>(run.to) % 8;
-        const auto step = static_cast<std::size_t>(stride < 0 ? -stride : stride);
-        const std::size_t room = stride == 0  ? most_cells
-                                 : stride > 0 ? (in->count() - 1 - start) / step + 1
-                                              : start / step + 1;
-        const std::size_t count = run.count % (room + 1);
+        const std::ptrdiff_t stride = stride_of(static_cast<std::uint32_t>(run.to));
+        const std::size_t count = run.count % (room_of(start, in->count(), stride) + 1);
         const auto number = static_cast<std::uint32_t>(run.offset >> 8);
         const outcome result =
             values_.loop({in->cells()[start], stride * static_cast<std::ptrdiff_t>(functions_.size()),
@@ -600,13 +596,9 @@ private:
         }
     }
 
-    struct interval {
-        std::size_t start, count;
-    };
     static interval inside(const range &run, std::size_t length)
     {
-        const std::size_t start = run.start % (length + 1);
-        return {start, run.count % (length - start + 1)};
+        return detail::inside(run.start, run.count, length);
     }
 
     cell_functions functions_;

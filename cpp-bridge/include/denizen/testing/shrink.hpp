@@ -4,7 +4,7 @@
 #ifndef DENIZEN_TESTING_SHRINK_HPP
 #define DENIZEN_TESTING_SHRINK_HPP
 
-#include <denizen/testing/operation.hpp>
+#include <denizen/testing/reduced.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -104,7 +104,8 @@ std::vector<operation> shrink(std::vector<operation> operations, Shows &&shows)
     using clock = std::chrono::steady_clock;
     const clock::time_point end = clock::now() + std::chrono::seconds(20);
     std::size_t tries = 4000;
-    const auto attempt = [&](const std::vector<operation> &candidate) {
+    const auto attempt = [&](const std::vector<operation> &whole) {
+        const std::vector<operation> candidate = reduced(whole);
         if (tries == 0 || clock::now() > end || !shows(candidate)) {
             return false;
         }
@@ -117,12 +118,6 @@ std::vector<operation> shrink(std::vector<operation> operations, Shows &&shows)
         again |= shorter;
         return shorter;
     };
-    for (operation &step : operations) {
-        /* Which of the four segments. */
-        if (std::string(shape_of(step.what).fields[0]) == "slot") {
-            step.numbers[0] %= 4;
-        }
-    }
     for (bool again = true; again && tries > 0;) {
         again = false;
         for (std::size_t length = (operations.size() + 1) / 2; length > 0; length /= 2) {

@@ -6,6 +6,8 @@
 
 #include <denizen/testing/model.hpp>
 
+#include <set>
+
 namespace denizen __attribute__((visibility("hidden"))) {
 namespace testing {
 namespace detail {
@@ -53,7 +55,8 @@ public:
                 if (blocks > 0) {
                     fail(rule::leak, std::to_string(blocks) +
                                          " blocks of memory outlive all objects, each time the "
-                                         "steps are run");
+                                         "steps are run (an object may own several)" +
+                                         values_of(operations));
                 }
             }
         } catch (const broken_rule &broken) {
@@ -63,12 +66,36 @@ public:
         }
     }
 
+    /** The values that steps make, to be said after the finding of a leak. */
+    std::string values_of(const std::vector<operation> &operations)
+    {
+        constexpr std::size_t most = 3;
+        std::set<std::uint32_t> numbers;
+        for (const operation &step : operations) {
+            const auto &n = step.numbers;
+            if (step.what == op::set || step.what == op::put) {
+                numbers.insert(static_cast<std::uint16_t>(n[4]));
+            } else if (step.what == op::loop) {
+                numbers.insert(n[4] >> 8);
+            }
+        }
+        if (numbers.empty() || numbers.size() > most) {
+            return "";
+        }
+        std::string text;
+        for (const std::uint32_t number : numbers) {
+            text += (text.empty() ? "; the steps make " : ", ") + value_name(number);
+        }
+        return text;
+    }
+
     const std::string &name() const noexcept { return name_; }
     const char *file() const noexcept { return file_; }
 
 protected:
     /** Runs a sequence on T and on its guest; how many blocks of memory are left. */
     virtual long attempt(const std::vector<operation> &operations) = 0;
+    virtual std::string value_name(std::uint32_t number) = 0;
 
 private:
     std::string name_;
@@ -103,9 +130,14 @@ public:
             }
         }
         guest_vtable_ = vtable_of::make(guest_type_);
+        say_incomparable(this->name());
     }
 
 protected:
+    std::string value_name(std::uint32_t number) override
+    {
+        return typed_functions<T, Storage, T, Make>(make_).name(number);
+    }
     long attempt(const std::vector<operation> &operations) override
     {
         const long blocks = heap.live;
@@ -121,6 +153,17 @@ protected:
     }
 
 private:
+    /* Says once what is left unchecked. */
+    static void say_incomparable(const std::string &name)
+    {
+        static bool said = false;
+        if (!equality<T>::known && !std::exchange(said, true)) {
+            std::fprintf(stderr,
+                         "denizen: lifecheck of %s: it has no ==, so its values are not compared; its "
+                         "memory and the balance are checked\n",
+                         name.c_str());
+        }
+    }
     template <class E>
     void run_on(const denizen_element_vtable &vtable, const std::vector<operation> &operations)
     {

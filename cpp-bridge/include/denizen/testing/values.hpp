@@ -50,6 +50,17 @@ public:
     virtual outcome loop(run_of_cells cells, std::uint32_t number, bool writes) = 0;
     /** A loop of two inputs whose callable returns the first; the second is the output too. */
     virtual outcome compute(run_of_cells to, run_of_cells from) = 0;
+    /** A value as the type writes it, on one line; "" where it does not or the value differs from
+     * itself. */
+    virtual std::string text(std::uint32_t number) = 0;
+
+    /** A value for whoever reads a finding. */
+    std::string name(std::uint32_t number)
+    {
+        const std::string shown = text(number);
+        return "value number " + std::to_string(number) +
+               (shown.empty() ? "" : " (" + shown + ")");
+    }
 };
 
 /** Makes the values of an element type E: T, or the guest of it. */
@@ -194,7 +205,41 @@ public:
         }
     }
 
+    std::string text(std::uint32_t number) override
+    {
+        if constexpr (denizen::detail::has_stream<T> || std::is_same_v<T, std::string>) {
+            constexpr std::size_t longest = 200;
+            std::string shown;
+            try {
+                if (const E *known = reference(number)) {
+                    const no_mishaps calm;
+                    shown = denizen::detail::natural_text<T>()(bare(*known));
+                }
+            } catch (...) {
+            }
+            if (shown.size() > longest) {
+                shown.resize(longest);
+                shown += "..";
+            }
+            for (char &letter : shown) {
+                letter = static_cast<unsigned char>(letter) < ' ' ? ' ' : letter;
+            }
+            return shown;
+        } else {
+            (void)number;
+            return "";
+        }
+    }
+
 private:
+    static const T &bare(const E &object)
+    {
+        if constexpr (std::is_same_v<E, T>) {
+            return object;
+        } else {
+            return object.value;
+        }
+    }
     /* Runs a function that throws. */
     template <class F>
     static outcome guarded(F &&function)
