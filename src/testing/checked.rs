@@ -90,7 +90,7 @@ impl<T: 'static> Checked<T> {
         let place = PLACE.to_str().unwrap_or_default();
         let builder = builder.nullary(place, move || {
             let number = NUMBERS.with_borrow_mut(VecDeque::pop_front).unwrap_or_default();
-            make(maker, number)
+            heap::making(number, || make(maker, number))
         });
         let definition = match builder.define("lifecheck") {
             Ok(definition) => Box::leak(Box::new(definition)),
@@ -145,6 +145,9 @@ impl<T: 'static> Checked<T> {
             .into_iter()
             .filter_map(|(number, value)| Some((value, self.value(number)?)))
             .collect();
+        if self.same.is_none() && self.show.is_none() {
+            self.say_incomparable();
+        }
         let readable =
             twins.iter().all(|(value, twin)| self.text(value.object()) == self.text(twin.object()));
         self.readable.set(readable);
@@ -260,6 +263,16 @@ impl<T: 'static> Checked<T> {
         shown.inspect_err(|_| drop(hooks::take_panic())).ok()
     }
 
+    fn say_incomparable(&self) {
+        if !self.said.replace(true) {
+            hooks::say(format_args!(
+                "denizen lifecheck: {}: it has neither PartialEq nor Debug, so its values are not \
+                 compared; the heap, the balance and all else are checked.\n",
+                std::any::type_name::<T>()
+            ));
+        }
+    }
+
     fn say_unreadable(&self) {
         if self.said.replace(true) {
             return;
@@ -274,6 +287,15 @@ impl<T: 'static> Checked<T> {
              compared; the heap, the balance and all else are checked.\n",
             std::any::type_name::<T>()
         ));
+    }
+
+    /// The value of a number, as text, if it can be shown.
+    pub(super) fn named(&'static self, number: u16) -> Option<String> {
+        self.show?;
+        let value = catch_unwind(AssertUnwindSafe(|| self.value(number)));
+        let text = value.ok().flatten().map(|value| self.describe(value.object()));
+        drop(hooks::take_panic());
+        text
     }
 
     /// A value as text.

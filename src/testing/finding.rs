@@ -91,7 +91,12 @@ fn once<T: Target>(operations: &[Operation], fills: bool) -> Result<Option<Strin
         drop(watch.leaks());
         return Err(Finding { message: format!("{}: {said}", place()) });
     }
-    watch.leaks().map_err(|message| Finding { message })
+    let leak = watch.leaks().map_err(|message| Finding { message })?;
+    mishap::cancel();
+    Ok(leak.map(|leak| match leak.number.and_then(|number| checked.named(number)) {
+        Some(value) => format!("{}, made for the value {value}", leak.message),
+        None => leak.message,
+    }))
 }
 
 /// What the type's own code said when it panicked, if that is what was found. Numbers are left out: of
@@ -215,7 +220,9 @@ pub(super) fn write_test<T: Target>(out: &mut dyn Write, operations: &[Operation
         "// Beside a Heap: #[global_allocator] static HEAP: denizen::testing::Heap = \
                    denizen::testing::Heap;\n",
     )?;
-    out.write_str("#[test]\nfn lifecheck_finding() {\n    denizen::lifecheck_replay!(\n")?;
+    out.write_str("#[test]\nfn lifecheck")?;
+    write_snake(out, T::NAME)?;
+    out.write_str("() {\n    denizen::lifecheck_replay!(\n")?;
     for argument in [T::NAME, T::MAKE, T::BUILD].iter().filter(|text| !text.is_empty()) {
         write_indented(out, argument)?;
     }
@@ -224,6 +231,23 @@ pub(super) fn write_test<T: Target>(out: &mut dyn Write, operations: &[Operation
         writeln!(out, "            {operation:?},")?;
     }
     out.write_str("        ]\n    );\n}\n")
+}
+
+/// The words of a type's name as the end of a function's.
+fn write_snake(out: &mut dyn Write, name: &str) -> fmt::Result {
+    let mut before = ' ';
+    for letter in name.chars() {
+        if letter.is_alphanumeric() {
+            if !before.is_alphanumeric() || (letter.is_uppercase() && !before.is_uppercase()) {
+                out.write_char('_')?;
+            }
+            for small in letter.to_lowercase() {
+                out.write_char(small)?;
+            }
+        }
+        before = letter;
+    }
+    Ok(())
 }
 
 /// An argument of the macro, as deep as its neighbours. Text over several lines stays as it is.

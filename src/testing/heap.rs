@@ -39,6 +39,8 @@ struct Block {
     run: usize,
     /// Which operation of it.
     step: usize,
+    /// The number of the value that the closure was making.
+    number: Option<u16>,
     /// Fills the block once it is freed, in a second pass; another one for each of many blocks, so
     /// that two stale pointers do not read the same.
     pattern: Option<u8>,
@@ -70,6 +72,8 @@ thread_local! {
     static FILLS: Cell<bool> = const { Cell::new(false) };
     /// How many calls of the type's code this thread is in.
     static DEPTH: Cell<usize> = const { Cell::new(0) };
+    /// The number of the value that is being made.
+    static NUMBER: Cell<Option<u16>> = const { Cell::new(None) };
     /// The books themselves allocate.
     static BUSY: Cell<bool> = const { Cell::new(false) };
 }
@@ -100,6 +104,25 @@ pub(super) fn outside<R>(code: impl FnOnce() -> R) -> R {
     result
 }
 
+/// Makes the value of a number: its blocks are known by it.
+pub(super) fn making<R>(number: u16, code: impl FnOnce() -> R) -> R {
+    struct End(Option<u16>);
+    impl Drop for End {
+        fn drop(&mut self) {
+            NUMBER.set(self.0);
+        }
+    }
+    let _end = End(NUMBER.replace(Some(number)));
+    code()
+}
+
+/// Blocks that were never freed.
+pub(super) struct Leak {
+    pub(super) message: String,
+    /// The number of the value that one of them was allocated for, where the closure allocated it.
+    pub(super) number: Option<u16>,
+}
+
 /// The heap of one sequence.
 pub(super) struct Watch {
     run: usize,
@@ -118,7 +141,7 @@ impl Watch {
 
     /// Ends the sequence: gives back what was freed, and says what was not, or was written to
     /// afterwards.
-    pub(super) fn leaks(self) -> Result<Option<String>, String> {
+    pub(super) fn leaks(self) -> Result<Option<Leak>, String> {
         let written = with_books(|books| {
             let mut mine = Vec::new();
             books.blocks.retain(|address, block| {
@@ -149,14 +172,23 @@ impl Watch {
         if let Some(written) = written {
             return Err(written);
         }
-        let Some((_, first)) = leaked.first() else { return Ok(None) };
+        let first = leaked.iter().find(|(_, block)| block.number.is_some()).or(leaked.first());
+        let Some((_, first)) = first else { return Ok(None) };
         let bytes: usize = leaked.iter().map(|(_, block)| block.layout.size()).sum();
-        let blocks =
-            if leaked.len() == 1 { "1 block" } else { &format!("{} blocks", leaked.len()) };
-        Ok(Some(format!(
-            "{blocks} ({bytes} bytes) of its heap memory were never freed, the first: {}",
+        // Each value is also kept beside the cells, to be compared with.
+        let blocks = match leaked.len() {
+            1 => "1 block",
+            count => &format!("{count} blocks"),
+        };
+        let why = match leaked.len() {
+            1 => "",
+            _ => " (a value may own several, and is made once more to compare with)",
+        };
+        let message = format!(
+            "{blocks} ({bytes} bytes) of its heap memory were never freed{why}: {}",
             name(first)
-        )))
+        );
+        Ok(Some(Leak { message, number: first.number }))
     }
 }
 
@@ -204,11 +236,11 @@ fn is_unwatched() -> bool {
 }
 
 fn enter(start: *mut u8, layout: Layout) {
-    let (run, step) = (RUN.get(), model::step());
+    let (run, step, number) = (RUN.get(), model::step(), NUMBER.get());
     with_books(|books| {
         books.entered += 1;
         let pattern = FILLS.get().then_some(0xa0 + (books.entered % 0x5f) as u8);
-        let block = Block { layout, run, step, pattern, freed: false };
+        let block = Block { layout, run, step, number, pattern, freed: false };
         books.blocks.insert(start.expose_provenance(), block);
     });
 }

@@ -7,15 +7,16 @@ use super::{Operation, Run, model::SLOTS};
 struct Slot {
     /// Cells, unless that depends on whether a planned failure came.
     cells: Option<usize>,
-    /// Certainly settled; else the highest bit of a slot's number may say how it is.
-    typed: bool,
+    /// The highest bit of a slot's number says nothing: the segment is settled, was not hinted at, or
+    /// there is none. Else it says how the segment is settled.
+    plain: bool,
 }
 
 impl Operation {
     /// The same sequence in smaller numbers, for segments of fewer than `most_cells`.
     #[doc(hidden)]
     pub fn reduced(operations: &[Operation], most_cells: usize) -> Vec<Operation> {
-        let mut slots = [Slot { cells: Some(0), typed: false }; SLOTS];
+        let mut slots = [Slot { cells: Some(0), plain: true }; SLOTS];
         let mut fails = false;
         let reduce = |operation: &Operation| {
             let reduced = reduce(*operation, &slots, most_cells);
@@ -111,7 +112,7 @@ fn plain(number: u16) -> u16 {
 
 fn reduce(operation: Operation, slots: &[Slot; SLOTS], most_cells: usize) -> Operation {
     use Operation::*;
-    let named = |slot: u8| slot & if slots[index(slot)].typed { 0x03 } else { 0x83 };
+    let named = |slot: u8| slot & if slots[index(slot)].plain { 0x03 } else { 0x83 };
     match operation {
         Allocate { slot, count, flags } => {
             Allocate { slot: slot & 0x43, count: rest(count, most_cells), flags }
@@ -183,15 +184,16 @@ fn follow(operation: Operation, slots: &mut [Slot; SLOTS], fails: bool) {
     use Operation::*;
     let counted = |count: u16| Some(usize::from(count)).filter(|_| !fails);
     match operation {
-        Allocate { slot, count, .. } => {
-            slots[index(slot)] = Slot { cells: counted(count), typed: false };
+        Allocate { slot, count, flags } => {
+            let hinted = (flags >> 2) & 3 < 2;
+            slots[index(slot)] = Slot { cells: counted(count), plain: !hinted };
         }
         Resize { slot, count, .. } => slots[index(slot)].cells = counted(count),
-        Bind { slot } | Clear { slot } => slots[index(slot)].typed |= !fails,
-        Free { slot } => slots[index(slot)] = Slot { cells: Some(0), typed: false },
-        Set(run) | Put(run) | Destroy(run) => slots[index(run.slot)].typed |= !fails,
+        Bind { slot } | Clear { slot } => slots[index(slot)].plain |= !fails,
+        Free { slot } => slots[index(slot)] = Slot { cells: Some(0), plain: true },
+        Set(run) | Put(run) | Destroy(run) => slots[index(run.slot)].plain |= !fails,
         Copy(run) | Relocate(run) => {
-            slots[index(run.slot)].typed |= !fails;
+            slots[index(run.slot)].plain |= !fails;
             // Left alone where there is no source.
         }
         _ => {}

@@ -86,6 +86,17 @@ denizen::lifecheck_proptest!(
     }
 );
 denizen::lifecheck_proptest!(
+    #[should_panic(expected = ", made for the value Forgetful")]
+    fn a_leak_names_the_value: Forgetful, |u| Forgetful::new(u.arbitrary().unwrap_or_default())
+);
+denizen::lifecheck_proptest!(
+    // Several findings can stand in one file.
+    #[should_panic(expected = "fn lifecheck_polynomials_broken_forgetful() {")]
+    fn a_finding_is_named_after_the_type: polynomials::broken::Forgetful, |_| {
+        Forgetful::new("text".to_owned())
+    }
+);
+denizen::lifecheck_proptest!(
     #[should_panic(expected = "[
             Allocate { slot: 0, count: 1, flags: 0 },
             ")]

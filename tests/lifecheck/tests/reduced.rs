@@ -48,4 +48,16 @@ fn numbers_become_what_they_mean() {
         Permute(Run { slot: 0, start: 8, count: 2, to: 0, offset: 0 }),
     ];
     assert_eq!(Operation::reduced(&found, 130), meant);
+    // Where a slot holds nothing yet, or nothing hinted at the type, its number is below four.
+    let found = [
+        Put(Run { slot: 131, start: 9, count: 9, to: 0, offset: 183 }),
+        Allocate { slot: 3, count: 5, flags: 0x0c },
+        Put(Run { slot: 131, start: 9, count: 9, to: 0, offset: 183 }),
+    ];
+    let meant = [
+        Put(Run { slot: 3, start: 0, count: 0, to: 0, offset: 183 }),
+        Allocate { slot: 3, count: 5, flags: 0x0c },
+        Put(Run { slot: 3, start: 3, count: 0, to: 0, offset: 183 }),
+    ];
+    assert_eq!(Operation::reduced(&found, 130), meant);
 }

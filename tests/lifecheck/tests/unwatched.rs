@@ -9,6 +9,9 @@ denizen::lifecheck_proptest!(
     |u| polynomials::shown::Placed::new(u.int_in_range(0..=3).map_or(0.0, |n| 0.0 / f64::from(n)))
 );
 
+struct Closed;
+denizen::lifecheck_proptest!(fn closed: Closed, |_| Closed);
+
 /// What some tests of this file, which pass, write to standard error.
 fn said(tests: &[&str]) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
@@ -23,6 +26,12 @@ fn said(tests: &[&str]) -> String {
 #[test]
 fn a_missing_heap_is_said_once() {
     assert_eq!(said(&["numbers", "texts"]).matches("no Heap is installed").count(), 1);
+}
+
+#[test]
+fn a_type_that_cannot_be_compared_is_said_once() {
+    let said = said(&["closed"]);
+    assert_eq!(said.matches("Closed: it has neither PartialEq nor Debug").count(), 1, "{said}");
 }
 
 #[test]
