@@ -83,12 +83,13 @@ def _read(number: Callable[[Any], _Number], text: Any, name: str) -> _Number:
 
 def _integer_ratio(value: Any, name: str) -> tuple[int, int]:
     """Numerator and denominator of a number that has them."""
-    method = getattr(value, "as_integer_ratio", None)
+    # Of numbers that have both: `as_integer_ratio` of gmpy2's fractions loses references (2.3.2).
+    denominator = getattr(value, "denominator", None)
     try:
-        if method is not None:
-            numerator, denominator = method()
+        if denominator is not None:
+            numerator = value.numerator
         else:
-            numerator, denominator = value.numerator, value.denominator
+            numerator, denominator = value.as_integer_ratio()
         return operator.index(numerator), operator.index(denominator)
     except (AttributeError, TypeError):
         hint = "; take its real part" if isinstance(value, (complex, np.complexfloating)) else ""

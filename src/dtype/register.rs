@@ -312,25 +312,11 @@ unsafe fn build(
         )
     };
     let mut operations = Operations::default();
-    for entry in &loops {
-        // SAFETY: the client's loop by contract.
-        match unsafe { loop_data(py, numpy, dtype, entry)? } {
-            LoopKind::Own(data) => operations.loops.push(data),
-            LoopKind::Delegated(entry) => operations.delegated.push(entry),
-        }
-    }
-    for entry in &identities {
-        // SAFETY: NUL-terminated by contract.
-        let name = unsafe { required_text(entry.ufunc, "identity")? };
-        let ufunc = find_ufunc(py, element, &name)?;
-        let (construct, context) = if faults::counts_elements() {
-            counting::counted_identity(entry.construct, entry.context)
-        } else {
-            (entry.construct, entry.context)
-        };
-        operations.identities.insert(ufunc.as_ptr() as usize, IdentityData { construct, context });
-    }
+    // SAFETY: the client's loops and identities by contract.
+    let filled = unsafe { fill(py, &mut operations, numpy, dtype, &loops, &identities) };
+    // Also where it failed: what was made for ever stays reachable.
     dtype.set_operations(operations);
+    filled?;
     add_loops(py, numpy, dtype)?;
     sort::register(py, numpy, dtype)?;
     if !element.is_copyable() {
@@ -458,6 +444,39 @@ unsafe fn loop_data(
         function,
         context,
     }))))
+}
+
+/// Makes the operations of a type from its client's loops and identities.
+///
+/// # Safety
+/// They are as the interface wants them.
+unsafe fn fill(
+    py: Python<'_>,
+    operations: &mut Operations,
+    numpy: &'static NumpyApi,
+    dtype: &'static DType,
+    loops: &[Loop],
+    identities: &[Identity],
+) -> PyResult<()> {
+    for entry in loops {
+        // SAFETY: the client's loop by contract.
+        match unsafe { loop_data(py, numpy, dtype, entry)? } {
+            LoopKind::Own(data) => operations.loops.push(data),
+            LoopKind::Delegated(entry) => operations.delegated.push(entry),
+        }
+    }
+    for entry in identities {
+        // SAFETY: NUL-terminated by contract.
+        let name = unsafe { required_text(entry.ufunc, "identity")? };
+        let ufunc = find_ufunc(py, dtype.element(), &name)?;
+        let (construct, context) = if faults::counts_elements() {
+            counting::counted_identity(entry.construct, entry.context)
+        } else {
+            (entry.construct, entry.context)
+        };
+        operations.identities.insert(ufunc.as_ptr() as usize, IdentityData { construct, context });
+    }
+    Ok(())
 }
 
 /// A loop without a function: the type must cast to all numbers that stand for it.
