@@ -5,6 +5,7 @@
 //! is to fail is handed over up to that element; the failure is then reported as the client would.
 //! Functions that end objects do their work first, and sorts fail before it or after it.
 
+use super::around::{batches, client};
 use crate::{
     abi::{self, ConstructFn, ElementVTable, LoopFn, PyObject, Report, Sink, Status},
     faults,
@@ -45,13 +46,6 @@ struct Counted<F> {
     function: F,
     context: *mut c_void,
     core: usize,
-}
-
-/// # Safety
-/// `context` is that of a vtable from [`counted`].
-unsafe fn client<'a>(context: *mut c_void) -> &'a ElementVTable {
-    // SAFETY: the caller's promise: it lives forever.
-    unsafe { &*context.cast::<ElementVTable>() }
 }
 
 /// Reports the planned failure of a function after `done` elements.
@@ -95,29 +89,8 @@ unsafe fn single(name: &str, report: *mut Report, run: impl FnOnce() -> Status) 
     run()
 }
 
-/// Functions of the vtable that are handed batches.
-macro_rules! batches {
-    ($($member:ident($($argument:ident: $kind:ty),*; $count:ident, $($rest:ident: $more:ty),*))*) => {
-        $(unsafe extern "C" fn $member(
-            context: *mut c_void,
-            $($argument: $kind,)*
-            $count: usize,
-            $($rest: $more,)*
-            report: *mut Report,
-        ) -> Status {
-            // SAFETY: the client's own contract; a part of a batch is a batch.
-            unsafe {
-                let client = client(context);
-                batch(stringify!($member), $count, report, |count| match client.$member {
-                    Some(own) => own(client.context, $($argument,)* count, $($rest,)* report),
-                    None => abi::OK,
-                })
-            }
-        })*
-    };
-}
-
 batches! {
+    batch;
     construct(cells: *mut u8, stride: isize; count,)
     copy_construct(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
     assign(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)

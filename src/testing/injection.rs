@@ -4,7 +4,10 @@ use super::{
     heap,
     mishap::{self, Mishap, PlannedPanic},
 };
-use crate::abi::{self, CopyFn, ElementVTable, Report, Status};
+use crate::{
+    abi::{self, CopyFn, ElementVTable, Report, Status},
+    erased::around::{batches, client},
+};
 use std::{
     ffi::c_void,
     panic::{catch_unwind, resume_unwind},
@@ -24,26 +27,19 @@ pub(super) fn wrapped(inner: &'static ElementVTable) -> ElementVTable {
     }
 }
 
-/// # Safety
-/// `context` is that of [`wrapped`].
-unsafe fn inner<'a>(context: *mut c_void) -> &'a ElementVTable {
-    // SAFETY: the caller's promise; the inner vtable lives for ever.
-    unsafe { &*context.cast::<ElementVTable>() }
-}
-
 /// Runs a batch of `count` elements up to the one that is planned to go wrong.
 ///
 /// # Safety
 /// `report` is valid.
 unsafe fn batch(
+    _name: &str,
     count: usize,
     report: *mut Report,
-    run: impl FnOnce(usize) -> Option<Status>,
+    run: impl FnOnce(usize) -> Status,
 ) -> Status {
     let due = mishap::due(count);
     let reached = due.map_or(count, |(before, _)| before);
     let status = mishap::armed(|| heap::scope(|| run(reached)));
-    let status = status.unwrap_or(abi::FAILED);
     let Some((done, how)) = due.filter(|_| status == abi::OK) else { return status };
     let message = match how {
         Mishap::Fail => "a planned failure",
@@ -58,67 +54,12 @@ unsafe fn batch(
     report.fail(abi::ERROR_RUNTIME, message)
 }
 
-unsafe extern "C" fn construct(
-    context: *mut c_void,
-    cells: *mut u8,
-    stride: isize,
-    count: usize,
-    report: *mut Report,
-) -> Status {
-    // SAFETY: `abi::ConstructFn`, for fewer cells.
-    unsafe {
-        let vtable = inner(context);
-        batch(count, report, |count| {
-            vtable
-                .construct
-                .map(|construct| construct(vtable.context, cells, stride, count, report))
-        })
-    }
-}
-
-macro_rules! copies {
-    ($($name:ident)*) => { $(
-        unsafe extern "C" fn $name(
-            context: *mut c_void,
-            to: *mut u8,
-            to_stride: isize,
-            from: *const u8,
-            from_stride: isize,
-            count: usize,
-            report: *mut Report,
-        ) -> Status {
-            // SAFETY: `abi::CopyFn`, for fewer cells.
-            unsafe {
-                let vtable = inner(context);
-                batch(count, report, |count| {
-                    vtable.$name.map(|copy| {
-                        copy(vtable.context, to, to_stride, from, from_stride, count, report)
-                    })
-                })
-            }
-        }
-    )* };
-}
-copies!(copy_construct assign);
-
-unsafe extern "C" fn relocate(
-    context: *mut c_void,
-    to: *mut u8,
-    to_stride: isize,
-    from: *mut u8,
-    from_stride: isize,
-    count: usize,
-    report: *mut Report,
-) -> Status {
-    // SAFETY: `abi::RelocateFn`, for fewer cells.
-    unsafe {
-        let vtable = inner(context);
-        batch(count, report, |count| {
-            vtable.relocate.map(|relocate| {
-                relocate(vtable.context, to, to_stride, from, from_stride, count, report)
-            })
-        })
-    }
+batches! {
+    batch;
+    construct(cells: *mut u8, stride: isize; count,)
+    copy_construct(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
+    assign(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
+    relocate(to: *mut u8, to_stride: isize, from: *mut u8, from_stride: isize; count,)
 }
 
 /// Destroys all of them, whatever fails, as destructors must.
@@ -131,7 +72,7 @@ unsafe extern "C" fn destroy(
 ) -> Status {
     // SAFETY: `abi::DestroyFn`.
     unsafe {
-        let vtable = inner(context);
+        let vtable = client(context);
         let Some(destroy) = vtable.destroy else { return abi::OK };
         let status = heap::scope(|| destroy(vtable.context, cells, stride, count, report));
         if status == abi::OK && mishap::destructor_due(count) {

@@ -1,0 +1,38 @@
+//! Functions that stand in a vtable for a client's own, which they know by their context.
+
+use crate::abi::ElementVTable;
+use std::ffi::c_void;
+
+/// The client's vtable.
+///
+/// # Safety
+/// `context` points to it, and it lives forever.
+pub(crate) unsafe fn client<'a>(context: *mut c_void) -> &'a ElementVTable {
+    // SAFETY: the caller's promise.
+    unsafe { &*context.cast::<ElementVTable>() }
+}
+
+/// Functions that are handed batches: `$batch(name, count, report, run)` says for how many elements
+/// the client's own is run.
+macro_rules! batches {
+    ($batch:ident;
+     $($member:ident($($argument:ident: $kind:ty),*; $count:ident, $($rest:ident: $more:ty),*))*) => {
+        $(unsafe extern "C" fn $member(
+            context: *mut c_void,
+            $($argument: $kind,)*
+            $count: usize,
+            $($rest: $more,)*
+            report: *mut Report,
+        ) -> Status {
+            // SAFETY: the client's own contract; a part of a batch is a batch.
+            unsafe {
+                let client = client(context);
+                $batch(stringify!($member), $count, report, |count| match client.$member {
+                    Some(own) => own(client.context, $($argument,)* count, $($rest,)* report),
+                    None => abi::OK,
+                })
+            }
+        })*
+    };
+}
+pub(crate) use batches;
