@@ -322,9 +322,10 @@ impl Model {
         let Some(array) = &self.slots[usize::from(slot) % SLOTS] else { return };
         let (start, context) = (array.start, self.context(array.hosted));
         self.leave(note);
-        refusal::take();
+        let asking = refusal::Asking::begin();
         // SAFETY: the array is the handler's, and nobody uses it meanwhile.
         let new = unsafe { realloc(context, start, bytes) };
+        let reason = asking.end();
         assert!(!note::is_armed(), "an arming ends");
         if self.destructor_fails {
             assert!(UNRAISABLE.take() <= 1);
@@ -336,7 +337,7 @@ impl Model {
         if new.is_null() {
             let absurd = bytes > isize::MAX as usize / 64;
             assert!(may_fail || absurd || element_fails, "realloc to {bytes} bytes");
-            assert!(element_fails || refusal::take().is_none());
+            assert!(element_fails || reason.is_none());
             return;
         }
         let size = bytes.max(1);
