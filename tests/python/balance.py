@@ -2,6 +2,7 @@
 it ends. Test folders take it over in their conftest.py."""
 
 import gc
+import itertools
 import sys
 
 import pytest
@@ -9,6 +10,9 @@ import pytest
 import denizen
 
 PASSED = pytest.StashKey[bool]()
+#: After so many tests what they left (modules, caches, reports) is not looked at any more.
+FREEZE_EVERY = 64
+_tests = itertools.count(1)
 
 
 #: What clients count themselves: live objects, and uses of what is no object.
@@ -66,4 +70,6 @@ def balanced(request):
         for name, live in after.items()
         if live != before.get(name, 0)
     }
+    if next(_tests) % FREEZE_EVERY == 0:
+        gc.freeze()
     assert not changed, f"live objects before and after the test: {changed}"
