@@ -469,6 +469,9 @@ def test_a_cast_to_numbers_stops_at_the_one_that_does_not_fit(kind, target, posi
     assert (out[position:] == out[-1]).all()
 
 
+THIRD = np.longdouble(1) / 3
+
+
 @pytest.mark.parametrize("position", [0, 2, 1500])
 @pytest.mark.parametrize(
     ("element", "source", "bad"),
@@ -477,7 +480,10 @@ def test_a_cast_to_numbers_stops_at_the_one_that_does_not_fit(kind, target, posi
         (Integer, "D", 1j),
         (Rational, "D", 1j),
         (raw.Tracer, "D", 1j),
-        (raw.Tracer, "g", np.longdouble(1) / 3),
+        pytest.param(
+            *(raw.Tracer, "g", THIRD),
+            marks=pytest.mark.skipif(THIRD == 1 / 3, reason="valgrind rounds it to a double"),
+        ),
     ],
 )
 def test_a_cast_from_numbers_stops_at_the_one_that_is_none(element, source, bad, position):
