@@ -35,4 +35,20 @@ macro_rules! batches {
         })*
     };
 }
-pub(crate) use batches;
+
+/// Of those, the functions that every copyable type has and that may fail: `construct`,
+/// `copy_construct`, `assign`, `relocate`.
+macro_rules! life_batches {
+    ($batch:ident) => {
+        $crate::erased::around::batches! {
+            $batch;
+            construct(cells: *mut u8, stride: isize; count,)
+            copy_construct(
+                to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,
+            )
+            assign(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
+            relocate(to: *mut u8, to_stride: isize, from: *mut u8, from_stride: isize; count,)
+        }
+    };
+}
+pub(crate) use {batches, life_batches};

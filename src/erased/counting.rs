@@ -5,7 +5,7 @@
 //! is to fail is handed over up to that element; the failure is then reported as the client would.
 //! Functions that end objects do their work first, and sorts fail before it or after it.
 
-use super::around::{batches, client};
+use super::around::{batches, client, life_batches};
 use crate::{
     abi::{self, ConstructFn, ElementVTable, LoopFn, PyObject, Report, Sink, Status},
     faults,
@@ -89,12 +89,9 @@ unsafe fn single(name: &str, report: *mut Report, run: impl FnOnce() -> Status) 
     run()
 }
 
+life_batches!(batch);
 batches! {
     batch;
-    construct(cells: *mut u8, stride: isize; count,)
-    copy_construct(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
-    assign(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
-    relocate(to: *mut u8, to_stride: isize, from: *mut u8, from_stride: isize; count,)
     nonzero(cells: *const u8, stride: isize; count, results: *mut u8, result_stride: isize)
 }
 

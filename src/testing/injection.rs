@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     abi::{self, CopyFn, ElementVTable, Report, Status},
-    erased::around::{batches, client},
+    erased::around::{client, life_batches},
 };
 use std::{
     ffi::c_void,
@@ -54,13 +54,7 @@ unsafe fn batch(
     report.fail(abi::ERROR_RUNTIME, message)
 }
 
-batches! {
-    batch;
-    construct(cells: *mut u8, stride: isize; count,)
-    copy_construct(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
-    assign(to: *mut u8, to_stride: isize, from: *const u8, from_stride: isize; count,)
-    relocate(to: *mut u8, to_stride: isize, from: *mut u8, from_stride: isize; count,)
-}
+life_batches!(batch);
 
 /// Destroys all of them, whatever fails, as destructors must.
 unsafe extern "C" fn destroy(

@@ -8,11 +8,12 @@ import platform
 import site
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from importlib.metadata import version
 from types import CodeType
 from typing import Any, Literal, TypedDict
 
 import numpy as np
+
+from .. import _runtime
 
 __all__ = [
     "Corruption",
@@ -28,9 +29,6 @@ __all__ = [
 ]
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
-
-#: Asked for at once: a program under audit may change `sys.path`.
-_VERSION = version("denizen")
 
 
 class Site(TypedDict):
@@ -180,7 +178,7 @@ def make_report(
             if "operation" in row:
                 row["operation"] = _operation(*row["operation"])
     return {
-        "denizen": _VERSION,
+        "denizen": _runtime.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
         "target": target,
