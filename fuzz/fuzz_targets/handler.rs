@@ -4,7 +4,7 @@
 
 use arbitrary::Arbitrary;
 use denizen::{
-    erased::{CellsMut, Failure},
+    erased::{CellsMut, Exclusive, Failure},
     faults,
     handler::{calloc, free, malloc, note, realloc, refusal, set_unraisable_hook},
     segment::Segment,
@@ -424,7 +424,7 @@ impl Model {
             }
             // SAFETY: one live cell; a cell of zero bytes that is the default is one too.
             unsafe {
-                let mut run = CellsMut::new(cell.as_ptr(), element.size() as isize, 1);
+                let mut run = CellsMut::new(cell.as_ptr(), element.size() as isize, 1, Exclusive::own());
                 if element.has_zero_promise() {
                     let ledger = denizen::segment::Ledger::open(element, Some(segment), &run);
                     tracer.set(&mut run, value);

@@ -4,7 +4,7 @@
 use super::*;
 use crate::{
     abi::Stats,
-    erased::{CellsMut, rules},
+    erased::{CellsMut, Exclusive, rules},
     segment::{Ledger, Segment},
     testing::{Kind, TracerType},
 };
@@ -99,7 +99,7 @@ fn objects_outside_segments_are_followed_by_their_addresses() {
     let mut memory = vec![0_u128; 64];
     let size = element.size() as isize;
     // SAFETY: enough aligned memory of the test's own.
-    let mut cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), size, 8) };
+    let mut cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), size, 8, Exclusive::own()) };
     let ledger = Ledger::open(element, None, &cells);
     {
         let _at_work = at_work(Operation::new("fill"));

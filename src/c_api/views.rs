@@ -8,12 +8,12 @@ use crate::{
     abi::{self, Element, Status, View, ViewFlags},
     dtype::{
         DType,
-        access::{self, BLOCK, Run},
+        access::{self, BLOCK, Place, Run},
     },
-    erased::{ElementType, Failure, rules},
+    erased::{Cells, ElementType, Exclusive, Failure, rules},
     lock::{Borrow, RawBorrow, SegmentLock},
     numpy_abi::Array,
-    segment::Ledger,
+    segment::{Ledger, Segment},
 };
 use pyo3::{
     exceptions::{PyTypeError, PyValueError},
@@ -24,9 +24,8 @@ use std::ptr::{self, NonNull};
 
 /// What a view has to give back.
 struct Token {
-    /// `None` in foreign memory, which has no lock. The array, which the view keeps, keeps the
-    /// lock.
-    borrow: Option<(NonNull<SegmentLock>, RawBorrow)>,
+    /// The array, which the view keeps, keeps the lock.
+    borrow: (NonNull<SegmentLock>, RawBorrow),
     /// The open books of a view that may fill vacant cells, by runs.
     books: Vec<(Run, Ledger<'static>)>,
 }
@@ -131,16 +130,21 @@ unsafe fn drop_token(token: *mut Token) {
     // SAFETY: the caller's promise; the array, which the view keeps, keeps the segment.
     unsafe {
         let token = Box::from_raw(token);
+        let (lock, borrow) = token.borrow;
+        let borrow = Borrow::from_raw(lock.as_ref(), borrow);
         for (run, ledger) in token.books {
-            ledger.close(access::cells_of(run).as_cells());
+            ledger.close(access::cells_of(run, Exclusive::borrowed(&borrow)).as_cells());
         }
-        if let Some((lock, borrow)) = token.borrow {
-            drop(Borrow::from_raw(lock.as_ref(), borrow));
-        }
+        drop(borrow);
     }
 }
 
-/// Fills vacant cells and borrows the segment, where there is one.
+/// Fills vacant cells and borrows them. The memory stays where it is meanwhile: a client's default
+/// may run any code.
+///
+/// # Errors
+/// `TypeError` in foreign memory, which has no lock; `BorrowError` where somebody works on the
+/// cells or was lent them; `VacantError`, or what a default fails with.
 ///
 /// # Safety
 /// The cells are those of a living array of the type; GIL held.
@@ -154,17 +158,35 @@ unsafe fn lend(
     }
     // SAFETY: the array is alive.
     let segment = unsafe { access::segment_of(cells.data) };
-    let borrow = || -> Result<_, Failure> {
-        // SAFETY: the array is alive.
-        let Some(place) = (unsafe { access::place_of(segment.as_ref(), cells.data) }) else {
-            return Ok(None);
-        };
+    // SAFETY: the array is alive.
+    let Some(place) = (unsafe { access::place_of(segment.as_ref(), cells.data) }) else {
+        return Err(Failure::new(
+            abi::ERROR_TYPE,
+            format!(
+                "the cells of this array of {} are in memory that denizen did not allocate and cannot \
+                 protect while they are lent; lend a copy: array.copy()",
+                element.name()
+            ),
+        ));
+    };
+    // SAFETY: the array is alive.
+    unsafe { access::pinned(cells.data, || lend_at(element, cells, flags, segment, place)) }
+}
+
+/// # Safety
+/// As for [`lend`]; `segment` and `place` are those of the cells, which are pinned.
+unsafe fn lend_at(
+    element: &'static ElementType,
+    cells: &Grid<'_>,
+    flags: ViewFlags,
+    segment: Option<Segment>,
+    place: Place<'_>,
+) -> Result<*mut Token, Failure> {
+    let borrow = || {
         let (low, high) = cells.extent(element.size());
         let first = (cells.data as isize + low) as usize - place.base;
         let range = first..first + (high - low) as usize;
-        let borrow = place.lock.try_borrow(range, flags & abi::VIEW_WRITE != 0);
-        let borrow = borrow.map_err(|error| Failure::new(abi::ERROR_BORROW, error.to_string()))?;
-        Ok(Some((NonNull::from(place.lock), borrow)))
+        place.lock.try_borrow(range, flags & abi::VIEW_WRITE != 0).map_err(access::refused)
     };
     let mut borrowed = borrow()?;
     let mut books = Vec::new();
@@ -189,15 +211,12 @@ unsafe fn lend(
     {
         cells.runs(element, |_, run| {
             // SAFETY: the caller's promise, and the cells are borrowed for writing.
-            let cells = unsafe { access::cells_of(run) };
+            let cells = unsafe { access::cells_of(run, Exclusive::borrowed(&borrowed)) };
             books.push((run, Ledger::open(element, segment, &cells)));
             Ok(())
         })?;
     }
-    let borrow = borrowed.map(|(lock, borrow)| (lock, borrow.into_raw()));
-    if borrow.is_none() && books.is_empty() {
-        return Ok(ptr::null_mut());
-    }
+    let borrow = (NonNull::from(place.lock), borrowed.into_raw());
     Ok(Box::into_raw(Box::new(Token { borrow, books })))
 }
 
@@ -262,11 +281,11 @@ impl Grid<'_> {
     /// The cells are those of a living array of the type; GIL held.
     unsafe fn materialise(&self, element: &'static ElementType) -> Result<(), Failure> {
         self.runs(element, |index, run| {
-            access::with_segments(element, [run], |[segment]| {
-                // SAFETY: cells of the type, locked or under the GIL.
+            access::with_segments(element, [run], |[segment], right| {
+                // SAFETY: cells of the type, locked.
                 unsafe {
-                    access::with_ledger(element, segment, run, || {
-                        rules::materialise(element, access::cells_of(run))
+                    access::with_ledger(element, segment, run, right, || {
+                        rules::materialise(element, access::cells_of(run, right))
                     })
                 }
             })
@@ -282,7 +301,7 @@ impl Grid<'_> {
         }
         self.runs(element, |index, run| {
             // SAFETY: the caller's promise.
-            let cells = unsafe { access::cells_of(run) };
+            let cells = unsafe { Cells::new(run.data, run.stride, run.count) };
             for cell in 0..cells.len() {
                 // SAFETY: a cell of the run.
                 if !unsafe { element.vacancy().is_live(cells.address(cell)) } {

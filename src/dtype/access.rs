@@ -1,10 +1,11 @@
 //! What every loop does around the work: find the segments of its operands, lock them, keep the
 //! ledger and the init bitmaps.
 
+use super::errors;
 use crate::{
     abi,
-    erased::{CellsMut, ElementType, Failure},
-    lock::{LockError, Request, Requests, SegmentLock},
+    erased::{CellsMut, ElementType, Exclusive, Failure, Staging},
+    lock::{Guard, LockError, Pin, Request, Requests, SegmentLock},
     owner_map,
     segment::{self, Ledger, Segment},
 };
@@ -50,6 +51,12 @@ impl Run {
     #[inline]
     pub fn part(&self, start: usize, count: usize) -> Run {
         Run { data: self.data.wrapping_offset(self.stride * start as isize), count, ..*self }
+    }
+
+    /// Whether some byte is a cell's of this run, of cells of `size` bytes, and of another's.
+    pub fn shares_bytes(&self, size: usize, other: &Run, other_size: usize) -> bool {
+        let (own, others) = (self.bytes_from(0, size), other.bytes_from(0, other_size));
+        self.count > 0 && other.count > 0 && own.start < others.end && others.start < own.end
     }
 
     /// The bytes, counted from address `base`, that cells of `size` bytes touch.
@@ -116,22 +123,40 @@ impl Lent {
     }
 }
 
+/// Whether this thread holds the GIL of an interpreter that knows no other thread. Another thread
+/// would need a thread state, and once the GIL, before it could begin an operation; one that is
+/// inside an operation has a thread state (`alone`).
+#[inline]
+pub fn is_alone() -> bool {
+    // SAFETY: callable in any thread. The states and their list are read by a thread that holds the
+    // GIL; entries that others add meanwhile do not change its own.
+    unsafe {
+        let state = ffi::compat::PyThreadState_GetUnchecked();
+        // Before 3.12 that is the state of whichever thread holds the GIL.
+        if state.is_null() || state != ffi::PyGILState_GetThisThreadState() {
+            return false;
+        }
+        let interpreter = ffi::PyInterpreterState_Head();
+        ffi::PyInterpreterState_ThreadHead(interpreter) == state
+            && ffi::PyThreadState_Next(state).is_null()
+            && ffi::PyInterpreterState_Next(interpreter).is_null()
+    }
+}
+
 /// An operand of an element type, or `None` for one of a built-in type.
 pub type Operand = Option<(&'static ElementType, Run)>;
 
-/// Runs `body` with the operands' segments found and, where all types' loops run without the GIL,
-/// locked. `body` gets one entry an operand; `None` is foreign memory (or a built-in type).
+/// Finds the segments of the operands, locks them, and runs `body`: readers share, a writer
+/// excludes. `body` gets one segment an operand (`None` is foreign memory, or a built-in type), and
+/// the locks.
 ///
 /// # Errors
-/// What `body` fails with; a lock that cannot be had ([`LockError`]). No lock is held any more
-/// when this returns.
-#[inline]
-pub fn with_operands<const N: usize>(
-    operands: [Operand; N],
-    body: impl FnOnce([Option<Segment>; N]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    // The GIL serves types whose loops hold it.
-    let locking = operands.iter().flatten().all(|(element, _)| element.is_thread_safe());
+/// A lock that cannot be had ([`LockError`]).
+#[inline(always)]
+fn locked<const N: usize, R>(
+    operands: &[Operand; N],
+    body: impl FnOnce([Option<Segment>; N], Guard<'_, '_>) -> R,
+) -> Result<R, Failure> {
     // Loops over references: copies of the operands would be written in parts and read at once,
     // for which a processor waits longer than for the rest of this function.
     let mut segments = [None; N];
@@ -152,30 +177,136 @@ pub fn with_operands<const N: usize>(
         // SAFETY: `run-alive`.
         let Some(place) = (unsafe { place_of(segment.as_ref(), run.data) }) else { continue };
         let bytes = run.bytes_from(place.base, element.size());
-        if locking {
-            requests.push(Request::new(place.lock, bytes, run.write));
-        } else if place.lock.is_contested() {
-            // What client code was lent is not ours to touch.
-            drop(place.lock.try_borrow(bytes, run.write).map_err(refused)?);
+        requests.push(Request::new(place.lock, bytes, run.write));
+    }
+    // SAFETY: `alone`.
+    let guard = unsafe { requests.acquire(is_alone) }.map_err(refused)?;
+    Ok(body(segments, guard))
+}
+
+/// Runs `body` with the operands' segments found and locked. `body` gets one segment an operand;
+/// `None` is foreign memory (or a built-in type).
+///
+/// # Errors
+/// What `body` fails with; a lock that cannot be had ([`LockError`]). No lock is held any more
+/// when this returns.
+#[inline(always)]
+pub fn with_operands<const N: usize>(
+    operands: [Operand; N],
+    body: impl FnOnce([Option<Segment>; N], Exclusive<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    locked(&operands, |segments, guard| body(segments, Exclusive::locked(&guard)))?
+}
+
+/// As [`with_operands`], for operations that replace objects whose destructors may run Python code:
+/// `body` leaves them in `staging`, where they end when no lock is held any more. Meanwhile the
+/// operands' memory stays where it is, for NumPy's loop goes on.
+///
+/// # Errors
+/// As for [`with_operands`]; a destructor failed, after everything was done.
+#[inline(always)]
+pub fn replacing<const N: usize>(
+    operands: [Operand; N],
+    staging: &mut Staging<'static>,
+    body: impl FnOnce([Option<Segment>; N], Exclusive<'_>, &mut Staging<'static>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    locked(&operands, |segments, guard| {
+        let outcome = body(segments, Exclusive::locked(&guard), staging);
+        end_unlocked(guard, std::slice::from_mut(staging).iter_mut(), outcome)
+    })?
+}
+
+/// As [`replacing`], with a staging for each operand that has one.
+///
+/// # Errors
+/// As for [`replacing`].
+#[inline(always)]
+pub fn replacing_all<const N: usize>(
+    operands: [Operand; N],
+    staging: &mut [Option<Staging<'static>>; N],
+    body: impl FnOnce(
+        [Option<Segment>; N],
+        Exclusive<'_>,
+        &mut [Option<Staging<'static>>; N],
+    ) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    locked(&operands, |segments, guard| {
+        let outcome = body(segments, Exclusive::locked(&guard), staging);
+        end_unlocked(guard, staging.iter_mut().flatten(), outcome)
+    })?
+}
+
+/// Releases the locks and ends what is staged, while the memory stays in its place.
+#[inline(always)]
+fn end_unlocked<'s>(
+    guard: Guard<'_, '_>,
+    staging: impl Iterator<Item = &'s mut Staging<'static>>,
+    outcome: Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (mut guard, mut pins) = (Some(guard), None);
+    let mut outcome = outcome;
+    for staging in staging {
+        if !staging.is_empty() {
+            if let Some(guard) = guard.take() {
+                pins = Some(guard.into_pins());
+            }
+            let ended = end_staged(staging, outcome.is_err());
+            outcome = outcome.and(ended);
         }
     }
-    let guard = requests.acquire().map_err(refused)?;
-    let outcome = body(segments);
-    drop(guard);
+    drop((guard, pins));
     outcome
+}
+
+/// Ends what is staged. No lock is held. A destructor that fails beside a failure, or an exception,
+/// that is on its way goes to the hook for unraisable exceptions.
+///
+/// # Errors
+/// A destructor failed; every object is gone all the same.
+#[cold]
+#[inline(never)]
+pub fn end_staged(staging: &mut Staging<'static>, has_failed: bool) -> Result<(), Failure> {
+    // SAFETY: types whose objects are staged hold the GIL in loops, casts and traversals.
+    if !has_failed && unsafe { ffi::PyErr_Occurred() }.is_null() {
+        return staging.end();
+    }
+    // SAFETY: as above.
+    unsafe {
+        errors::keeping_exception(|| {
+            if let Err(failure) = staging.end() {
+                errors::write_unraisable(&failure, errors::DESTRUCTOR);
+            }
+        });
+    }
+    Ok(())
 }
 
 /// As [`with_operands`], for runs of one element type.
 ///
 /// # Errors
 /// As for [`with_operands`].
-#[inline]
+#[inline(always)]
 pub fn with_segments<const N: usize>(
     element: &'static ElementType,
     runs: [Run; N],
-    body: impl FnOnce([Option<Segment>; N]) -> Result<(), Failure>,
+    body: impl FnOnce([Option<Segment>; N], Exclusive<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     with_operands(runs.map(|run| Some((element, run))), body)
+}
+
+/// Keeps the memory around some cells where it is while `work` runs client code: it may not be
+/// resized, nor given back, before NumPy has done what it does at this address.
+///
+/// # Safety
+/// `run-alive` for the cells.
+#[inline]
+pub unsafe fn pinned<R>(data: *const u8, work: impl FnOnce() -> R) -> R {
+    // SAFETY: the caller's promise; memory that is pinned is not given back.
+    let segment = unsafe { segment_of(data) };
+    // SAFETY: as above; `alone`.
+    let _pin =
+        unsafe { place_of(segment.as_ref(), data).map(|place| Pin::new(place.lock, is_alone)) };
+    work()
 }
 
 /// The managed segment around an address. The segment of another type (a structured array, memory
@@ -219,37 +350,39 @@ impl Drop for TakenAgain {
 /// the bits of the segment follow the cells.
 ///
 /// # Safety
-/// The run is cells of `element` under rule 1, exclusively this thread's for the call (locked or
-/// GIL held), and `segment` is theirs.
+/// The run is cells of `element` under rule 1, exclusively this thread's for the reason given, and
+/// `segment` is theirs.
 #[inline]
 pub unsafe fn with_ledger<R>(
     element: &'static ElementType,
     segment: Option<Segment>,
     run: Run,
+    right: Exclusive<'_>,
     work: impl FnOnce() -> R,
 ) -> R {
     // SAFETY: the caller's promise.
-    let cells = unsafe { cells_of(run) };
+    let cells = unsafe { cells_of(run, right) };
     Ledger::around(element, segment, &cells, work)
 }
 
 /// The cells that a run writes: a reduction writes one cell again and again.
 ///
 /// # Safety
-/// The run is cells under rule 1, exclusively this thread's.
-pub unsafe fn cells_of<'a>(run: Run) -> CellsMut<'a> {
+/// The run is cells under rule 1, exclusively this thread's for the reason given.
+#[inline]
+pub unsafe fn cells_of(run: Run, right: Exclusive<'_>) -> CellsMut<'_> {
     let count = if run.stride == 0 { run.count.min(1) } else { run.count };
     debug_assert!(count <= BLOCK);
     // SAFETY: the caller's promise.
-    unsafe { CellsMut::new(run.data, run.stride, count) }
+    unsafe { CellsMut::new(run.data, run.stride, count, right) }
 }
 
 /// The failure that a refused lock is.
 #[cold]
-pub(super) fn refused(error: LockError) -> Failure {
+pub(crate) fn refused(error: LockError) -> Failure {
     let kind = match error {
-        LockError::Borrowed | LockError::Busy => abi::ERROR_BORROW,
-        LockError::Reentrant | LockError::TooMany => abi::ERROR_RUNTIME,
+        LockError::TooMany => abi::ERROR_RUNTIME,
+        _ => abi::ERROR_BORROW,
     };
     Failure::new(kind, error.to_string())
 }

@@ -33,7 +33,7 @@ use super::{
 use crate::{
     abi::Report,
     audit::Operation,
-    erased::{CellsMut, ElementType, Failure, SpareCell, rules},
+    erased::{CellsMut, ElementType, Exclusive, Failure, SpareCell, rules},
     numpy_abi::{
         NumpyApi, NumpyVersion, PyArrayObject, callbacks::DotFunc, slots::arrfuncs as slot,
     },
@@ -102,11 +102,11 @@ unsafe extern "C" fn compare(
     let size = element.size() as isize;
     let (left, right) = (Run::read(left.cast(), size, 1), Run::read(right.cast(), size, 1));
     let mut result = Ordering::Equal;
-    let outcome = access::with_segments(element, [left, right], |_| {
-        // SAFETY: two cells of the dtype, aligned or not, locked or under the GIL.
+    let outcome = access::with_segments(element, [left, right], |_, _| {
+        // SAFETY: two cells of the dtype, aligned or not, locked.
         result = unsafe {
-            within::with_aligned_cell(element, left.data, |left| {
-                within::with_aligned_cell(element, right.data, |right| {
+            within::with_aligned_source(element, left.data, |left| {
+                within::with_aligned_source(element, right.data, |right| {
                     sort::compare(element, left, right)
                 })
             })
@@ -158,7 +158,7 @@ unsafe fn arg_extreme(
         let Some(dtype) = dtype_of(array).filter(|_| !is_raised()) else { return -1 };
         let element = dtype.element();
         let run = Run::read(data.cast(), element.size() as isize, count.max(0) as usize);
-        let outcome = access::with_segments(element, [run], |_| {
+        let outcome = access::with_segments(element, [run], |_, _| {
             let mut best = 0;
             for position in 1..run.count {
                 let (cell, record) = (run.part(position, 1).data, run.part(best, 1).data);
@@ -190,10 +190,10 @@ unsafe extern "C" fn nonzero(data: *mut c_void, array: *mut c_void) -> u8 {
     let element = dtype.element();
     let run = Run::read(data.cast(), element.size() as isize, 1);
     let mut result = false;
-    let outcome = access::with_segments(element, [run], |_| {
-        // SAFETY: one cell of the dtype, aligned or not, locked or under the GIL.
+    let outcome = access::with_segments(element, [run], |_, _| {
+        // SAFETY: one cell of the dtype, aligned or not, locked.
         result =
-            unsafe { within::with_aligned_cell(element, run.data, |cell| truth(element, cell)) }?;
+            unsafe { within::with_aligned_source(element, run.data, |cell| truth(element, cell)) }?;
         Ok(())
     });
     if let Err(failure) = outcome {
@@ -345,8 +345,9 @@ impl Drop for Temporary {
         let run = Run::write(self.address(), size, 1);
         // SAFETY: one cell under rule 1, ours alone.
         let outcome = unsafe {
-            access::with_ledger(element, None, run, || {
-                rules::clear(element, CellsMut::new(run.data, size, 1))
+            let right = Exclusive::own();
+            access::with_ledger(element, None, run, right, || {
+                rules::clear(element, CellsMut::new(run.data, size, 1, right))
             })
         };
         if let Err(failure) = outcome {

@@ -1,8 +1,9 @@
 //! Between cells and Python objects: the `setitem` and `getitem` slots.
 //!
-//! Both may run Python code (a client's conversion, the garbage collector), so neither holds a
-//! lock meanwhile: an object passes through a spare cell of its own, and only its move into the
-//! array, or the copy out of it, happens under the lock.
+//! Both convert outside the array: an object passes through a spare cell of its own, and only its
+//! move into the array, or the copy out of it, happens under the lock. So a client's conversion may
+//! use the very array, by Python code. The memory stays where it is meanwhile
+//! ([`access::pinned`]): NumPy goes on at this address.
 
 use super::{
     DType,
@@ -14,7 +15,7 @@ use super::{
 use crate::{
     abi::{self, Report},
     audit::{self, Operation},
-    erased::{Cells, CellsMut, ElementType, Failure, Place, SpareCell, Tally, rules},
+    erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, SpareCell, Tally, rules},
     numpy_abi::PyArray_Descr,
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
@@ -108,29 +109,31 @@ unsafe fn set(
         return unsafe { loan::put(dtype, object, cell) };
     }
     let mut spare = Object::new(element)?;
-    // SAFETY: the spare cell is vacant and aligned.
-    unsafe { from_python(dtype, object, spare.address()) }?;
-    let run = Run::write(cell, element.size() as isize, 1);
-    let mut destroyed = Ok(());
-    access::with_segments(element, [run], |[segment]| {
-        // SAFETY: one cell of the type, locked or under the GIL; the spare object moves in.
+    let made = || {
+        // NumPy lends an item of a list, which the conversion may empty.
+        // SAFETY: a live object; the spare cell is vacant and aligned; GIL held.
         unsafe {
-            access::with_ledger(element, segment, run, || {
-                within::with_aligned_cell(element, cell, |cell| {
-                    destroyed = rules::relocate(
-                        element,
-                        CellsMut::new(cell, element.size() as isize, 1),
-                        spare.cells(),
-                    );
-                    Ok(())
-                })
-            })
+            ffi::Py_INCREF(object);
+            let made = from_python(dtype, object, spare.address());
+            ffi::Py_DECREF(object);
+            made
         }
+    };
+    // SAFETY: `run-alive` for the cell.
+    unsafe { access::pinned(cell, made) }?;
+    let run = Run::write(cell, element.size() as isize, 1);
+    access::with_segments(element, [run], |[segment], right| {
+        // SAFETY: one cell of the type, locked; the object moves in, and what was there out.
+        unsafe {
+            access::with_ledger(element, segment, run, right, || spare.arrive(cell, right));
+        }
+        Ok(())
     })?;
-    // The object has arrived. NumPy would take an error for the opposite, and forget a buffer of
-    // its own with the object in it.
-    if let Err(failure) = destroyed {
-        errors::write_unraisable(&failure, errors::DESTRUCTOR);
+    // NumPy would take a destructor's error for the opposite, and forget a buffer of its own with
+    // the object in it: it goes to the hook for unraisable exceptions.
+    if spare.is_live() {
+        // SAFETY: as above.
+        unsafe { access::pinned(cell, || drop(spare)) };
     }
     Ok(())
 }
@@ -151,18 +154,25 @@ unsafe fn get(dtype: &'static DType, cell: *mut u8) -> Result<*mut ffi::PyObject
     }
     let mut spare = Object::new(element)?;
     let run = Run::read(cell, element.size() as isize, 1);
-    access::with_segments(element, [run], |_| {
-        // SAFETY: one cell of the type, locked or under the GIL, copied to a vacant one.
+    access::with_segments(element, [run], |_, _| {
+        // SAFETY: one cell of the type, locked, copied to a vacant one.
         unsafe {
-            within::with_aligned_cell(element, cell, |cell| {
+            within::with_aligned_source(element, cell, |cell| {
                 rules::copy(element, spare.cells(), Cells::new(cell, element.size() as isize, 1))
             })
         }
     })?;
-    // SAFETY: a vacant cell reads as the default.
-    unsafe { rules::materialise(element, spare.cells()) }?;
-    // SAFETY: a live, aligned cell of ours.
-    unsafe { to_python(dtype, spare.address()) }
+    let convert = || {
+        // SAFETY: a vacant cell reads as the default; a live, aligned cell of ours.
+        unsafe {
+            rules::materialise(element, spare.cells())?;
+            let object = to_python(dtype, spare.address());
+            drop(spare);
+            object
+        }
+    };
+    // SAFETY: `run-alive` for the cell.
+    unsafe { access::pinned(cell, convert) }
 }
 
 /// The client's Python object for a cell that cannot be copied, made from the cell itself; a vacant
@@ -180,20 +190,19 @@ unsafe fn to_python_in_place(
     let is_live = || unsafe { element.vacancy().is_live(cell) };
     if !element.zero_is_default() && !is_live() {
         let run = Run::write(cell, size, 1);
-        access::with_segments(element, [run], |[segment]| {
-            // SAFETY: one cell of the type, locked or under the GIL.
+        access::with_segments(element, [run], |[segment], right| {
+            // SAFETY: one cell of the type, locked.
             unsafe {
-                access::with_ledger(element, segment, run, || {
-                    within::aligned(element, run, |cells| rules::materialise(element, cells))
+                access::with_ledger(element, segment, run, right, || {
+                    within::aligned(element, run, right, |cells| rules::materialise(element, cells))
                 })
             }
         })?;
     }
-    // SAFETY: the caller's promise. An unaligned cell is visited by nobody else: NumPy holds the
-    // structured array that it is in, and the GIL is held.
+    // SAFETY: the caller's promise; nobody writes the cell while it is borrowed.
     unsafe {
         loan::with_borrow(element, cell, || {
-            within::with_aligned_cell(element, cell, |cell| to_python(dtype, cell))
+            within::with_aligned_source(element, cell, |cell| to_python(dtype, cell))
         })
     }
 }
@@ -248,7 +257,7 @@ pub unsafe fn from_python(
         return unsafe {
             rules::copy(
                 element,
-                CellsMut::new(cell, element.size() as isize, 1),
+                CellsMut::new(cell, element.size() as isize, 1, Exclusive::own()),
                 Cells::new(source, element.size() as isize, 1),
             )
         };
@@ -347,7 +356,7 @@ unsafe fn numpy_scalar_into_cell(
         match scalar::scalar_cell(scalar.as_ptr()) {
             Some((other, source)) if ptr::eq(other, dtype) => rules::copy(
                 dtype.element(),
-                CellsMut::new(cell, size, 1),
+                CellsMut::new(cell, size, 1, Exclusive::own()),
                 Cells::new(source, size, 1),
             )
             .map(|()| true),
@@ -380,11 +389,14 @@ pub(super) fn already_raised() -> Failure {
 pub(super) struct Object<'a> {
     element: &'static ElementType,
     spare: SpareCell<'a>,
+    /// The object is in the array, and the cell here has what was there, whose figures are the
+    /// array's.
+    has_arrived: bool,
 }
 
 impl Object<'_> {
     pub(super) fn new(element: &'static ElementType) -> Result<Self, Failure> {
-        Ok(Object { element, spare: SpareCell::new(element)? })
+        Ok(Object { element, spare: SpareCell::new(element)?, has_arrived: false })
     }
 
     pub(super) fn cells(&mut self) -> CellsMut<'_> {
@@ -394,21 +406,44 @@ impl Object<'_> {
     pub(super) fn address(&mut self) -> *mut u8 {
         self.spare.cells().address(0)
     }
+
+    /// Whether there is an object here.
+    fn is_live(&mut self) -> bool {
+        self.element.vacancy().count_live(self.spare.cells().as_cells()) > 0
+    }
+
+    /// Changes places with what is in a cell of an array, aligned or not.
+    ///
+    /// # Safety
+    /// `cell` is a cell of the type under rule 1, exclusively this thread's for the reason given.
+    #[inline]
+    unsafe fn arrive(&mut self, cell: *mut u8, _right: Exclusive<'_>) {
+        // SAFETY: two cells that differ, ours and the caller's.
+        unsafe { ptr::swap_nonoverlapping(cell, self.address(), self.element.size()) };
+        self.has_arrived = true;
+    }
 }
 
 impl Drop for Object<'_> {
     fn drop(&mut self) {
         let element = self.element;
-        let live = element.vacancy().count_live(self.spare.cells().as_cells());
-        if live == 0 {
+        if !self.is_live() {
             return;
         }
-        // The object was made and is destroyed outside any array.
-        let tally = Tally { constructed: 1, destroyed: 1, ..Tally::default() };
-        element.book(tally, Place::Passing);
-        // SAFETY: a cell under rule 1, ours alone.
-        if let Err(failure) = unsafe { rules::clear(element, self.spare.cells()) } {
-            errors::write_unraisable(&failure, errors::DESTRUCTOR);
+        if !self.has_arrived {
+            // The object was made and is destroyed outside any array.
+            let tally = Tally { constructed: 1, destroyed: 1, ..Tally::default() };
+            element.book(tally, Place::Passing);
+        }
+        let mut end = || {
+            // SAFETY: a cell under rule 1, ours alone.
+            if let Err(failure) = unsafe { rules::end(element, self.spare.cells()) } {
+                errors::write_unraisable(&failure, errors::DESTRUCTOR);
+            }
+        };
+        // SAFETY: the slots that make such objects hold the GIL.
+        unsafe {
+            if ffi::PyErr_Occurred().is_null() { end() } else { errors::keeping_exception(end) }
         }
     }
 }

@@ -25,7 +25,7 @@ use super::{
 use crate::{
     abi,
     audit::Operation,
-    erased::{ElementType, Failure, Place, SpareCell, Tally, rules},
+    erased::{ElementType, Exclusive, Failure, Place, SpareCell, Tally, rules},
     owner_map,
     segment::{self, LoanHooks},
 };
@@ -121,7 +121,7 @@ pub(super) unsafe fn show(
         };
         if !element.has_default() {
             let run = Run::read(cell, element.size() as isize, 1);
-            access::with_segments(element, [run], |_| {
+            access::with_segments(element, [run], |_, _| {
                 let live = element.vacancy().is_live(cell);
                 if live { Ok(()) } else { Err(element.no_default()) }
             })?;
@@ -215,7 +215,7 @@ unsafe fn take_over(object: *mut ffi::PyObject) {
         let own = scalar::own_address(object, element);
         let to = (Run::write(own, size, 1), None);
         let from = (Run::write(cell, size, 1), access::segment_of(cell));
-        let moved = within::move_block(element, to, from);
+        let moved = within::move_block(element, to, from, Exclusive::own(), None);
         debug_assert!(moved.is_ok(), "nothing ends in a vacant cell");
         ffi::Py_XDECREF(keeper);
     }
@@ -288,8 +288,7 @@ impl Drop for Gil {
 /// Somebody uses one of them.
 ///
 /// # Safety
-/// The run is cells of `element`, locked for writing or under the GIL, which is held
-/// ([`gil_for`]).
+/// The run is cells of `element`, locked for writing; the GIL is held ([`gil_for`]).
 pub(super) unsafe fn take_back_run(element: &ElementType, run: Run) -> Result<(), Failure> {
     if !segment::may_be_lent(element) || run.count == 0 {
         return Ok(());
@@ -372,16 +371,17 @@ unsafe fn put_scalar(
         may_move(element, &*scalar::loan_of(object))?;
         let _at_work = watched::at_work(Operation::LOAN);
         let own = scalar::own_address(object, element);
-        access::with_ledger(element, None, Run::write(own, element.size() as isize, 1), || {
+        let own_run = Run::write(own, element.size() as isize, 1);
+        access::with_ledger(element, None, own_run, Exclusive::own(), || {
             rules::materialise(element, scalar::own_cell(object, element))
         })?;
         let mut evicted = Evicted::new(element)?;
-        access::with_segments(element, [run], |[segment]| {
-            // Other threads may have run while this one waited.
+        access::with_segments(element, [run], |[segment], right| {
+            // Client code, or other threads, may have run meanwhile.
             may_move(element, &*scalar::loan_of(object))?;
-            evicted.evict(run, segment)?;
+            evicted.evict(run, segment, right)?;
             let from = (Run::write(own, run.stride, 1), None);
-            within::move_block(element, (run, segment), from)?;
+            within::move_block(element, (run, segment), from, right, None)?;
             begin(object, &mut *scalar::loan_of(object), cell, &home);
             Ok(())
         })?;
@@ -399,14 +399,13 @@ unsafe fn put_made(
     let size = element.size() as isize;
     let run = Run::write(cell, size, 1);
     let mut evicted = Evicted::new(element)?;
-    access::with_segments(element, [run], |[segment]| {
-        // SAFETY: one cell of the type, locked or under the GIL, vacant once its object is evicted.
+    access::with_segments(element, [run], |[segment], right| {
+        // SAFETY: one cell of the type, locked, vacant once its object is evicted.
         unsafe {
-            evicted.evict(run, segment)?;
-            access::with_ledger(element, segment, run, || {
-                within::with_aligned_cell(element, cell, |cell| {
-                    let to = crate::erased::CellsMut::new(cell, size, 1);
-                    rules::relocate(element, to, made.cells())
+            evicted.evict(run, segment, right)?;
+            access::with_ledger(element, segment, run, right, || {
+                within::with_aligned_cell(element, cell, right, |cell| {
+                    rules::relocate(element, cell, made.cells())
                 })
             })
         }
@@ -443,15 +442,20 @@ impl Evicted {
     /// Makes a cell vacant: its object goes to the scalar that shows it, else here.
     ///
     /// # Safety
-    /// The run is one cell of the type, aligned or not, in `segment`, locked or under the GIL; GIL
-    /// held.
-    unsafe fn evict(&mut self, run: Run, segment: Option<segment::Segment>) -> Result<(), Failure> {
+    /// The run is one cell of the type, aligned or not, in `segment`, exclusively this thread's for
+    /// the reason given; GIL held.
+    unsafe fn evict(
+        &mut self,
+        run: Run,
+        segment: Option<segment::Segment>,
+        right: Exclusive<'_>,
+    ) -> Result<(), Failure> {
         let _at_work = watched::at_work(Operation::LOAN);
         // SAFETY: the caller's promise; the spare cell is vacant, ours and aligned.
         unsafe {
             take_back_run(self.element, run)?;
             let spare = Run::write(self.spare.cells().address(0), run.stride, 1);
-            within::move_block(self.element, (spare, None), (run, segment))
+            within::move_block(self.element, (spare, None), (run, segment), right, None)
         }
     }
 

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     abi::{self, Report, Sink, Status},
-    erased::{Cells, CellsMut, ElementType, Failure, Place, Tally, rules},
+    erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, Tally, rules},
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*, types::PyType};
 use std::{
@@ -193,7 +193,7 @@ pub(super) unsafe fn own_cell<'a>(
 ) -> CellsMut<'a> {
     let cell = Scalar::cell(object, element);
     // SAFETY: the caller's promise.
-    unsafe { CellsMut::new(cell, element.size() as isize, 1) }
+    unsafe { CellsMut::new(cell, element.size() as isize, 1, Exclusive::own()) }
 }
 
 /// Gives a new scalar its value, counts it, and hands it out.
@@ -238,7 +238,8 @@ pub(super) unsafe fn new_scalar(
     unsafe {
         let object = allocate(dtype)?;
         finish_new(dtype, object, |cell| {
-            rules::copy(element, CellsMut::new(cell, element.size() as isize, 1), cells)
+            let own = CellsMut::new(cell, element.size() as isize, 1, Exclusive::own());
+            rules::copy(element, own, cells)
         })
     }
 }

@@ -40,7 +40,6 @@ pub(super) fn register(
     dtype: &'static DType,
 ) -> PyResult<()> {
     let element = dtype.element();
-    let gil = if element.destroy_needs_gil() { NPY_METH_REQUIRES_PYAPI } else { 0 };
     let mut sort_dtypes = [dtype.class(), dtype.class()];
     let mut argsort_dtypes = [dtype.class(), numpy.intp_dtype()];
     // NumPy 2.4 calls without a method object, which its own `get_loop` would read: so we always
@@ -62,7 +61,7 @@ pub(super) fn register(
         nin: 1,
         nout: 1,
         casting: NPY_NO_CASTING,
-        flags: class::loop_flags(element) | gil,
+        flags: class::loop_flags(element),
         dtypes: dtypes.as_mut_ptr(),
         slots: slots.as_mut_ptr(),
     };
@@ -135,8 +134,7 @@ unsafe extern "C" fn get_loop<const INDICES: bool>(
         }
         *out_loop = Some(if INDICES { argsort_loop } else { sort_loop });
         *out_auxdata = ptr::null_mut();
-        let gil = if element.destroy_needs_gil() { NPY_METH_REQUIRES_PYAPI } else { 0 };
-        *flags = class::loop_flags(element) | gil;
+        *flags = class::loop_flags(element);
         if INDICES {
             watched::watch::<Argsort>(out_loop);
         } else {
@@ -209,8 +207,8 @@ pub unsafe fn sort_cells(
 ) -> Result<(), Failure> {
     debug_assert!(within::is_aligned(element, run));
     debug_assert!(run.count <= 1 || run.stride == element.size() as isize);
-    access::with_segments(element, [run], |[segment]| {
-        // SAFETY: the caller's promise; the run is locked or the GIL held.
+    access::with_segments(element, [run], |[segment], _| {
+        // SAFETY: the caller's promise; the run is locked.
         let outcome = unsafe {
             match element.vtable().sort {
                 Some(sort) => sort_by_client(element, sort, run, descending),
@@ -304,9 +302,9 @@ pub unsafe fn argsort_cells(
     descending: bool,
 ) -> Result<(), Failure> {
     debug_assert!(within::is_aligned(element, run));
-    access::with_segments(element, [run], |_| {
+    access::with_segments(element, [run], |_, _| {
         let Some(argsort) = element.vtable().argsort else {
-            // SAFETY: the caller's promise; the run is locked or the GIL held.
+            // SAFETY: the caller's promise; the run is locked.
             return unsafe { order_by_compare(element, run, indices, descending) };
         };
         // Seen from its end, the run sorts into the opposite order of equal cells, and read from

@@ -7,11 +7,11 @@
 use super::{
     DType,
     access::{self, BLOCK, Run},
-    class, errors, loan, watched,
+    class, errors, loan, watched, within,
 };
 use crate::{
     audit::Operation,
-    erased::{CellsMut, ElementType, Failure, rules},
+    erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Staging, rules},
     handler::{note, refusal},
     numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
     segment::{Lost, Segment, may_be_lent},
@@ -65,9 +65,7 @@ pub(super) unsafe extern "C" fn get_fill_zero_loop(
 }
 
 fn traverse_flags(element: &ElementType) -> c_int {
-    use crate::numpy_abi::flags::NPY_METH_REQUIRES_PYAPI;
-    let gil = if element.destroy_needs_gil() { NPY_METH_REQUIRES_PYAPI } else { 0 };
-    class::loop_flags(element) | gil
+    class::loop_flags(element)
 }
 
 struct Clear;
@@ -159,32 +157,94 @@ unsafe fn look(element: &'static ElementType, run: Run) -> Result<bool, Failure>
 /// The run is cells of `element` under rule 1, aligned or not. The GIL is held where cells of the
 /// type may be lent.
 pub unsafe fn clear_cells(element: &'static ElementType, run: Run) -> Result<(), Failure> {
-    access::with_segments(element, [run], |[segment]| {
-        // SAFETY: the caller's promise; the segment is locked or the GIL held.
-        unsafe { loan::take_back_run(element, run) }?;
+    // One cell, however often.
+    let run = if run.stride == 0 { run.part(0, run.count.min(1)) } else { run };
+    if !element.is_thread_safe()
+        && let Ok(mut staging) = Staging::new(element, run.count)
+    {
         let mut outcome = Ok(());
         let mut start = 0;
         while start < run.count {
-            let count = (run.count - start).min(BLOCK);
-            let part = run.part(start, count);
-            // SAFETY: the caller's promise; the segment is locked or the GIL held.
+            let part = run.part(start, (run.count - start).min(staging.capacity()));
+            let operands = [Some((element, part))];
+            let result = access::replacing(operands, &mut staging, |[segment], right, staging| {
+                // SAFETY: the caller's promise; the memory is locked.
+                unsafe {
+                    let outcome = vacate(element, segment, part, right, |cells, first| {
+                        staging.take(first, cells);
+                        Ok(())
+                    });
+                    if start + part.count == run.count {
+                        note_vacated(element, segment, run, part.count == run.count);
+                    }
+                    outcome
+                }
+            });
+            outcome = outcome.and(result);
+            start += part.count;
+        }
+        return outcome;
+    }
+    // Where there is no memory to stage objects in they end in their places.
+    access::with_segments(element, [run], |[segment], right| {
+        let mut outcome = Ok(());
+        let mut start = 0;
+        while start < run.count {
+            let part = run.part(start, (run.count - start).min(BLOCK));
+            // SAFETY: the caller's promise; the memory is locked.
             let result = unsafe {
-                access::with_ledger(element, segment, part, || {
-                    super::within::aligned(element, part, |cells| rules::clear(element, cells))
-                })
+                vacate(element, segment, part, right, |cells, _| rules::clear(element, cells))
             };
             outcome = outcome.and(result);
-            start += count;
+            start += part.count;
         }
-        if let Some(segment) = segment
-            && run.stride == element.size() as isize
-            && segment.is_for(element)
-        {
-            // SAFETY: the ledgers above cleared the bits of these cells, which are ours alone.
-            unsafe { segment.note_vacated(run.data, run.count * element.size()) };
-        }
+        note_vacated(element, segment, run, true);
         outcome
     })
+}
+
+/// Notes that nothing is left in a segment that a run is all of. `at_once`: all cells were made
+/// vacant under the lock that is held; else destructors that ran meanwhile may have filled some.
+fn note_vacated(element: &ElementType, segment: Option<Segment>, run: Run, at_once: bool) {
+    let Some(segment) = segment.filter(|segment| segment.is_for(element)) else { return };
+    if run.stride != element.size() as isize {
+        return;
+    }
+    // SAFETY: the cells of the run, locked; the ledgers cleared the bits of those that are vacant.
+    unsafe {
+        let cells = Cells::new(run.data, run.stride, run.count);
+        if at_once || element.vacancy().count_live(cells) == 0 {
+            segment.note_vacated(run.data, run.count * element.size());
+        }
+    }
+}
+
+/// Makes the cells of a block vacant by `empty`, which gets them with the index of the first, and
+/// keeps the books.
+///
+/// # Safety
+/// As for [`clear_cells`]; the cells are exclusively this thread's for the reason given, and
+/// `segment` theirs.
+unsafe fn vacate(
+    element: &'static ElementType,
+    segment: Option<Segment>,
+    run: Run,
+    right: Exclusive<'_>,
+    mut empty: impl FnMut(CellsMut<'_>, usize) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    unsafe {
+        loan::take_back_run(element, run)?;
+        access::with_ledger(element, segment, run, right, || {
+            let mut first = 0;
+            within::aligned(element, run, right, |cells| {
+                let count = cells.len();
+                let emptied = empty(cells, first);
+                first += count;
+                emptied
+            })
+        })
+    }
 }
 
 unsafe extern "C" fn fill_zero(
@@ -211,7 +271,8 @@ unsafe extern "C" fn fill_zero(
     if unsafe { access::segment_of(data) }.is_some_and(fresh) {
         return 0;
     }
-    // SAFETY: NumPy gives `size` cells of the dtype to fill, whatever they hold.
-    unsafe { CellsMut::new(data, stride, size as usize) }.zero(element.size());
+    // SAFETY: NumPy gives `size` cells of the dtype to fill, whatever they hold: those of an array
+    // that is being made, or the tail of one that grew.
+    unsafe { CellsMut::new(data, stride, size as usize, Exclusive::own()) }.zero(element.size());
     0
 }

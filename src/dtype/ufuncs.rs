@@ -10,7 +10,7 @@ use super::{
 use crate::{
     abi::{self, Report},
     audit::{self, Operation},
-    erased::{CellsMut, Failure, SpareCell},
+    erased::{CellsMut, ElementType, Exclusive, Failure, SpareCell, Staging},
     numpy_abi::{
         NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArrayMethod_Context, PyArrayMethod_Spec,
         callbacks::StridedLoop, flags::*, slots,
@@ -262,59 +262,217 @@ unsafe extern "C" fn elementwise<const N: usize>(
             };
             Some((dtype.element(), run))
         });
-        within::finish(access::with_operands(operands, |segments| {
+        let call = Call { this, operands, data, strides, count };
+        let apart = |operand: &Operand| {
+            operand.is_some_and(|(element, run)| run.write && !element.is_thread_safe())
+        };
+        within::finish(if operands.iter().any(apart) {
+            call.run_beside()
+        } else {
+            call.run_in_place()
+        })
+    }
+}
+
+/// A call of an element-by-element loop.
+struct Call<'a, const N: usize> {
+    this: &'a LoopData,
+    operands: [Operand; N],
+    data: *const *mut c_char,
+    strides: *const isize,
+    count: usize,
+}
+
+impl<const N: usize> Call<'_, N> {
+    /// Runs the loop over the operands where they are.
+    ///
+    /// # Safety
+    /// As for [`elementwise`].
+    #[inline]
+    unsafe fn run_in_place(&self) -> Result<(), Failure> {
+        access::with_operands(self.operands, |segments, right| {
             let mut start = 0;
-            while start < count {
-                let length = (count - start).min(BLOCK);
-                block(this, &operands, &segments, data, strides, (start, length))
+            while start < self.count {
+                let length = (self.count - start).min(BLOCK);
+                // SAFETY: the caller's promise; the memory is locked.
+                unsafe { self.block(&segments, right, (start, length)) }
                     .map_err(|failure| failure.after(start))?;
                 start += length;
             }
             Ok(())
-        }))
+        })
     }
-}
 
-/// Elements `start .. start + length` of a loop.
-///
-/// # Safety
-/// As for [`elementwise`]; the segments are locked or the GIL held.
-unsafe fn block<const N: usize>(
-    this: &LoopData,
-    operands: &[Operand; N],
-    segments: &[Option<Segment>; N],
-    data: *const *mut c_char,
-    strides: *const isize,
-    (start, length): (usize, usize),
-) -> Result<(), Failure> {
-    let mut arguments = [ptr::null_mut::<u8>(); N];
-    for (index, argument) in arguments.iter_mut().enumerate().take(this.operands.len()) {
+    /// The operand's first element from `start` on.
+    ///
+    /// # Safety
+    /// As for [`elementwise`].
+    #[inline]
+    unsafe fn argument(&self, index: usize, start: usize) -> *mut u8 {
         // SAFETY: one pointer and one stride an operand.
-        *argument = unsafe {
-            (*data.add(index)).cast::<u8>().wrapping_offset(*strides.add(index) * start as isize)
-        };
-    }
-    let mut books = [const { None::<(Ledger<'static>, CellsMut<'_>)> }; N];
-    for (index, operand) in operands.iter().enumerate() {
-        let Some((element, run)) = operand.filter(|(_, run)| run.write) else { continue };
-        // SAFETY: an output run of at most `BLOCK` cells, ours alone.
-        let cells = unsafe { access::cells_of(run.part(start, length)) };
-        books[index] = Some((Ledger::open(element, segments[index], &cells), cells));
-    }
-    let is_aligned =
-        operands.iter().flatten().all(|(element, run)| within::is_aligned(element, *run));
-    // SAFETY: pointers and strides are NumPy's, moved to this block.
-    let outcome = unsafe {
-        if is_aligned {
-            call(this, arguments.as_ptr(), length, strides)
-        } else {
-            call_unaligned(this, operands, &arguments, length, strides)
+        unsafe {
+            (*self.data.add(index))
+                .cast::<u8>()
+                .wrapping_offset(*self.strides.add(index) * start as isize)
         }
-    };
-    for (ledger, cells) in books.iter_mut().filter_map(Option::take) {
-        ledger.close(cells.as_cells());
     }
-    outcome
+
+    /// Elements `start .. start + length` of a loop.
+    ///
+    /// # Safety
+    /// As for [`elementwise`]; the memory of the operands is locked.
+    #[inline]
+    unsafe fn block(
+        &self,
+        segments: &[Option<Segment>; N],
+        right: Exclusive<'_>,
+        (start, length): (usize, usize),
+    ) -> Result<(), Failure> {
+        let Call { this, operands, strides, .. } = self;
+        let mut arguments = [ptr::null_mut::<u8>(); N];
+        for (index, argument) in arguments.iter_mut().enumerate().take(this.operands.len()) {
+            // SAFETY: the caller's promise.
+            *argument = unsafe { self.argument(index, start) };
+        }
+        let mut books = [const { None::<(Ledger<'static>, CellsMut<'_>)> }; N];
+        for (index, operand) in operands.iter().enumerate() {
+            let Some((element, run)) = operand.filter(|(_, run)| run.write) else { continue };
+            // SAFETY: an output run of at most `BLOCK` cells, locked.
+            let cells = unsafe { access::cells_of(run.part(start, length), right) };
+            books[index] = Some((Ledger::open(element, segments[index], &cells), cells));
+        }
+        let is_aligned =
+            operands.iter().flatten().all(|(element, run)| within::is_aligned(element, *run));
+        // SAFETY: pointers and strides are NumPy's, moved to this block.
+        let outcome = unsafe {
+            if is_aligned {
+                call(this, arguments.as_ptr(), length, *strides)
+            } else {
+                call_unaligned(this, operands, &arguments, length, *strides)
+            }
+        };
+        for (ledger, cells) in books.iter_mut().filter_map(Option::take) {
+            ledger.close(cells.as_cells());
+        }
+        outcome
+    }
+
+    /// Runs the loop where hooks of an output's type may run Python code: the objects are made
+    /// beside the array, and change places with what is there.
+    ///
+    /// # Safety
+    /// As for [`elementwise`].
+    #[inline(never)]
+    unsafe fn run_beside(&self) -> Result<(), Failure> {
+        let mut made = [const { None::<Staging<'static>> }; N];
+        let mut most = BLOCK;
+        for (staging, operand) in made.iter_mut().zip(&self.operands) {
+            if let Some((element, _)) = operand.filter(|(_, run)| run.write) {
+                let cells = staging.insert(Staging::new(element, self.count)?);
+                most = most.min(cells.capacity());
+            }
+        }
+        // An output that is an input of a later element takes its objects one by one.
+        let step = if self.feeds_itself() { 1 } else { most };
+        let mut start = 0;
+        while start < self.count {
+            let end = (start + most).min(self.count);
+            access::replacing_all(self.parts(start, end), &mut made, |segments, right, made| {
+                let mut first = start;
+                while first < end {
+                    let length = (end - first).min(step);
+                    // SAFETY: the caller's promise; the memory is locked.
+                    unsafe {
+                        self.block_beside(&segments, right, made, (start, first, length))
+                            .map_err(|failure| failure.after(first))?;
+                    }
+                    first += length;
+                }
+                Ok(())
+            })?;
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// The operands' elements `start .. end`.
+    fn parts(&self, start: usize, end: usize) -> [Operand; N] {
+        self.operands
+            .map(|operand| operand.map(|(element, run)| (element, run.part(start, end - start))))
+    }
+
+    /// Whether an element of an output may be an input of a later element: the operands share
+    /// memory, and are not the same cells throughout (as in `a += b`).
+    fn feeds_itself(&self) -> bool {
+        let runs = || {
+            self.operands.iter().enumerate().filter_map(|(index, operand)| {
+                operand.map(|(element, run)| (index, element.size(), run))
+            })
+        };
+        self.count > 1
+            && runs().filter(|(_, _, run)| run.write).any(|(index, size, output)| {
+                output.stride == 0
+                    || runs().any(|(other, other_size, input)| {
+                        other != index
+                            && (output.data, output.stride) != (input.data, input.stride)
+                            && output.shares_bytes(size, &input, other_size)
+                    })
+            })
+    }
+
+    /// Elements `first .. first + length`, of which the outputs are staged from `first - start` on
+    /// and put in their places.
+    ///
+    /// # Safety
+    /// As for [`elementwise`]; the memory of the operands is locked, and each output has a staging
+    /// with room.
+    unsafe fn block_beside(
+        &self,
+        segments: &[Option<Segment>; N],
+        right: Exclusive<'_>,
+        made: &mut [Option<Staging<'static>>; N],
+        (start, first, length): (usize, usize, usize),
+    ) -> Result<(), Failure> {
+        let mut arguments = [ptr::null_mut::<u8>(); N];
+        let mut strides = [0; N];
+        let mut operands = self.operands;
+        for index in 0..self.this.operands.len() {
+            // SAFETY: the caller's promise.
+            unsafe {
+                arguments[index] = self.argument(index, first);
+                strides[index] = *self.strides.add(index);
+            }
+            if let (Some(staging), Some((element, run))) = (&mut made[index], &mut operands[index])
+            {
+                arguments[index] = staging.cells(first - start, length).address(0);
+                strides[index] = element.size() as isize;
+                (run.data, run.stride) = (arguments[index], strides[index]);
+            }
+        }
+        let is_aligned =
+            operands.iter().flatten().all(|(element, run)| within::is_aligned(element, *run));
+        // SAFETY: the caller's promise; the outputs are vacant cells of ours.
+        let outcome = unsafe {
+            if is_aligned {
+                call(self.this, arguments.as_ptr(), length, strides.as_ptr())
+            } else {
+                call_unaligned(self.this, &operands, &arguments, length, strides.as_ptr())
+            }
+        };
+        let done = outcome.as_ref().map_or_else(|failure| failure.done.min(length), |()| length);
+        for (index, staging) in made.iter_mut().enumerate() {
+            let (Some(staging), Some((element, run))) = (staging, self.operands[index]) else {
+                continue;
+            };
+            let to = run.part(first, done);
+            // SAFETY: an output run of at most `BLOCK` cells, locked; as many were made.
+            unsafe {
+                let at = first - start;
+                within::put_staged(element, (to, segments[index]), right, staging, at);
+            }
+        }
+        outcome
+    }
 }
 
 /// Calls the client's function.
@@ -384,8 +542,8 @@ unsafe fn call_unaligned<const N: usize>(
         // SAFETY: the caller's promise; each cell is aligned, one element needs no stride.
         let outcome = unsafe { call(this, places.as_ptr(), 1, strides) };
         for position in 0..N {
-            let Some((element, _)) = operands[position] else { continue };
-            if places[position] != cells[position] {
+            let Some((element, run)) = operands[position] else { continue };
+            if run.write && places[position] != cells[position] {
                 // SAFETY: the object, old or new, moves back.
                 unsafe {
                     cells[position].copy_from_nonoverlapping(places[position], element.size());
@@ -418,31 +576,63 @@ unsafe extern "C" fn generalised(
             let write = index >= this.input_count;
             Some((dtype.element(), grids[index].hull(dtype.element().size(), write)?))
         });
-        within::finish(access::with_operands(operands, |segments| {
-            let mut books = Vec::new();
-            for grid in grids.iter().skip(this.input_count) {
-                let mut rows = 0;
-                grid.rows(|_| rows += 1);
-                books.try_reserve(rows).map_err(|_| {
-                    let what = format!("no memory for the books of {rows} rows of output");
-                    Failure::new(abi::ERROR_MEMORY, what)
-                })?;
-            }
-            for (index, grid) in grids.iter().enumerate().skip(this.input_count) {
-                let Some((element, _)) = operands[index] else { continue };
-                grid.rows(|run| {
-                    let cells = access::cells_of(run);
-                    books.push((Ledger::open(element, segments[index], &cells), cells));
+        let mut replaced = [const { None::<Staging<'static>> }; MOST];
+        within::finish(access::replacing_all(
+            operands,
+            &mut replaced,
+            |segments, right, replaced| {
+                let mut books = Vec::new();
+                for grid in grids.iter().skip(this.input_count) {
+                    let mut rows = 0;
+                    grid.rows(|_| rows += 1);
+                    books.try_reserve(rows).map_err(|_| {
+                        let what = format!("no memory for the books of {rows} rows of output");
+                        Failure::new(abi::ERROR_MEMORY, what)
+                    })?;
+                }
+                for (index, grid) in grids.iter().enumerate().skip(this.input_count) {
+                    let Some((element, _)) = operands[index] else { continue };
+                    grid.rows(|run| {
+                        let cells = access::cells_of(run, right);
+                        books.push((Ledger::open(element, segments[index], &cells), cells));
+                    });
+                }
+                let outputs = grids.iter().enumerate().skip(this.input_count);
+                let set_aside = outputs.filter_map(|(index, grid)| {
+                    let (element, _) = operands[index].filter(|(e, _)| !e.is_thread_safe())?;
+                    Some((index, grid.set_aside(element, right)))
                 });
-            }
-            let mut report = Report::new();
-            let status =
-                (this.function)(this.context, data.cast(), dimensions, strides, &mut report);
-            for (ledger, cells) in books {
-                ledger.close(cells.as_cells());
-            }
-            Failure::check(status, &report)
-        }))
+                let mut outcome = Ok(());
+                for (index, old) in set_aside {
+                    match old {
+                        Ok(old) => replaced[index] = old,
+                        Err(failure) => outcome = Err(failure),
+                    }
+                }
+                if outcome.is_ok() {
+                    let mut report = Report::new();
+                    let status = (this.function)(
+                        this.context,
+                        data.cast(),
+                        dimensions,
+                        strides,
+                        &mut report,
+                    );
+                    outcome = Failure::check(status, &report);
+                }
+                if outcome.is_err() {
+                    for (grid, old) in grids.iter().zip(replaced.iter_mut()) {
+                        if let Some(old) = old {
+                            grid.give_back(old, right);
+                        }
+                    }
+                }
+                for (ledger, cells) in books {
+                    ledger.close(cells.as_cells());
+                }
+                outcome
+            },
+        ))
     }
 }
 
@@ -494,6 +684,60 @@ impl Grid {
             count: (high - low) as usize / size + 1,
             write,
         })
+    }
+
+    /// Moves the objects in the cells aside, where there are any: a staged cell for each, in the
+    /// order of [`Self::rows`].
+    ///
+    /// # Errors
+    /// There is no memory.
+    ///
+    /// # Safety
+    /// The cells are cells of `element` under rule 1, exclusively this thread's for the reason given,
+    /// and no two of them the same.
+    unsafe fn set_aside(
+        &self,
+        element: &'static ElementType,
+        right: Exclusive<'_>,
+    ) -> Result<Option<Staging<'static>>, Failure> {
+        let (mut count, mut live) = (0, 0);
+        self.rows(|run| {
+            // SAFETY: the caller's promise.
+            let cells = unsafe { access::cells_of(run, right) };
+            count += run.count;
+            live += element.vacancy().count_live(cells.as_cells());
+        });
+        if live == 0 {
+            return Ok(None);
+        }
+        let mut staging = Staging::exact(element, count)?;
+        let mut first = 0;
+        self.rows(|run| {
+            // SAFETY: as above.
+            unsafe { staging.take(first, CellsMut::new(run.data, run.stride, run.count, right)) };
+            first += run.count;
+        });
+        Ok(Some(staging))
+    }
+
+    /// Moves objects that were set aside back into the cells that are vacant.
+    ///
+    /// # Safety
+    /// As for [`Self::set_aside`], which made `staging`.
+    unsafe fn give_back(&self, staging: &mut Staging<'static>, right: Exclusive<'_>) {
+        let mut index = 0;
+        self.rows(|run| {
+            for position in 0..run.count {
+                let cell = run.part(position, 1);
+                // SAFETY: the caller's promise.
+                unsafe {
+                    if !staging.element().vacancy().is_live(cell.data) {
+                        staging.exchange(index, access::cells_of(cell, right));
+                    }
+                }
+                index += 1;
+            }
+        });
     }
 
     /// The cells as runs of at most [`BLOCK`], along the last dimension.
@@ -558,7 +802,7 @@ unsafe extern "C" fn get_reduction_initial(
         let run = Run::write(initial.cast(), element.size() as isize, 1);
         let mut report = Report::new();
         let _at_work = watched::at_work(Operation::new("reduction"));
-        let status = access::with_ledger(element, None, run, || {
+        let status = access::with_ledger(element, None, run, Exclusive::own(), || {
             (identity.construct)(identity.context, run.data, run.stride, 1, &mut report)
         });
         match Failure::check(status, &report) {

@@ -1,6 +1,37 @@
 //! Strided runs of cells with a lifetime and an access right.
 
+use crate::lock::{Borrow, Guard};
 use std::{marker::PhantomData, ptr::NonNull};
+
+/// Why a run of cells may be changed: [`CellsMut::new`] asks for it. That the GIL is held is no
+/// reason, since client code may let it go, or touch the same cells itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Exclusive<'a>(PhantomData<&'a ()>);
+
+impl<'a> Exclusive<'a> {
+    /// The lock of the cells' memory is held for writing.
+    #[inline]
+    pub fn locked(_guard: &'a Guard<'_, '_>) -> Self {
+        Exclusive(PhantomData)
+    }
+
+    /// The cells are borrowed from the lock of their memory for writing.
+    #[inline]
+    pub fn borrowed(_borrow: &'a Borrow<'_>) -> Self {
+        Exclusive(PhantomData)
+    }
+
+    /// The memory has no lock, and no other code has its address.
+    ///
+    /// # Safety
+    /// For `'a` only the caller uses the cells: a place of its own, a segment or a scalar that is
+    /// being made or ended, a buffer that NumPy made for this call, or cells that its own contract
+    /// gives it (`segment-cells`).
+    #[inline]
+    pub unsafe fn own() -> Self {
+        Exclusive(PhantomData)
+    }
+}
 
 /// A run of cells that may be read for `'a`.
 ///
@@ -17,7 +48,8 @@ pub struct Cells<'a> {
 
 /// A run of cells that one owner may change for `'a`.
 ///
-/// Invariant (`cells-writable`): as `cells-readable`, and writable by the holder alone.
+/// Invariant (`cells-writable`): as `cells-readable`, and writable by the holder alone, for the
+/// reason that [`Exclusive`] names.
 #[derive(Debug)]
 pub struct CellsMut<'a> {
     pointer: NonNull<u8>,
@@ -90,10 +122,15 @@ impl<'a> Cells<'a> {
 
 impl<'a> CellsMut<'a> {
     /// # Safety
-    /// The invariant `cells-writable` holds for `pointer`, `stride` and `count`. A null pointer
-    /// makes an empty run.
+    /// The invariant `cells-writable` holds for `pointer`, `stride` and `count`, for the reason
+    /// given. A null pointer makes an empty run.
     #[inline]
-    pub unsafe fn new(pointer: *mut u8, stride: isize, count: usize) -> Self {
+    pub unsafe fn new(
+        pointer: *mut u8,
+        stride: isize,
+        count: usize,
+        _right: Exclusive<'a>,
+    ) -> Self {
         let (pointer, count) = match NonNull::new(pointer) {
             Some(pointer) => (pointer, count),
             None => (NonNull::dangling(), 0),
@@ -106,7 +143,7 @@ impl<'a> CellsMut<'a> {
     pub fn part(&mut self, start: usize, count: usize) -> CellsMut<'_> {
         debug_assert!(start + count <= self.count);
         // SAFETY: a part of a run that satisfies `cells-writable`; `self` is lent meanwhile.
-        unsafe { CellsMut::new(self.address(start), self.stride, count) }
+        unsafe { CellsMut::new(self.address(start), self.stride, count, Exclusive(PhantomData)) }
     }
 
     /// The same cells, to read.

@@ -1,6 +1,6 @@
 //! An element type: a client's vtable, checked once, behind methods that return `Result`s.
 
-use super::{Cells, CellsMut, Counters, Failure, Vacancy};
+use super::{Cells, CellsMut, Counters, Exclusive, Failure, Vacancy};
 use crate::abi::{self, ElementVTable, Report};
 use std::{
     alloc::Layout,
@@ -198,9 +198,14 @@ impl ElementType {
     }
 
     /// Whether several threads may work on objects of the type, without the GIL.
+    ///
+    /// Of all other types an object that leaves its cell, or that another replaces, ends when no
+    /// lock is held any more ([`super::Staging`]): its destructor may run Python code, which may
+    /// look at the very array.
     #[inline]
     pub fn is_thread_safe(&self) -> bool {
-        self.vtable.flags & abi::ELEMENT_THREAD_SAFE != 0
+        const ASKED: u32 = abi::ELEMENT_THREAD_SAFE | abi::ELEMENT_DESTROY_NEEDS_GIL;
+        self.vtable.flags & ASKED == abi::ELEMENT_THREAD_SAFE
     }
 
     /// Whether ending an object needs the GIL.
@@ -482,7 +487,7 @@ impl<'a> SpareCell<'a> {
         let pointer =
             if self.pointer.is_null() { self.small.as_mut_ptr().cast() } else { self.pointer };
         // SAFETY: one cell's memory, ours alone while `self` is lent.
-        unsafe { CellsMut::new(pointer, self.element.size() as isize, 1) }
+        unsafe { CellsMut::new(pointer, self.element.size() as isize, 1, Exclusive::own()) }
     }
 }
 

@@ -13,12 +13,14 @@ mod failure;
 pub mod observer;
 mod registry;
 pub mod rules;
+mod staging;
 mod vacancy;
 
-pub use cells::{Cells, CellsMut};
+pub use cells::{Cells, CellsMut, Exclusive};
 pub use counters::{Counters, Tally};
 pub use element::{ElementType, InvalidElement, SpareCell, read_prefixed};
 pub use failure::{Details, Failure};
 pub use observer::Place;
 pub use registry::{Registry, RegistryError};
+pub use staging::Staging;
 pub use vacancy::{CELLS_PER_MASK, Vacancy};

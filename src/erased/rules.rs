@@ -177,6 +177,38 @@ pub unsafe fn clear(element: &ElementType, mut cells: CellsMut<'_>) -> Result<()
     outcome
 }
 
+/// Ends every live object, once. What the bytes of the cells are afterwards says nothing: the caller
+/// zeroes them.
+///
+/// # Errors
+/// A destructor failed; every object is gone all the same.
+///
+/// # Safety
+/// Cells of `element` under rule 1, which nobody looks at before they are zeroed.
+pub unsafe fn end(element: &ElementType, mut cells: CellsMut<'_>) -> Result<(), Failure> {
+    debug_assert!(element.has_zero_promise());
+    if element.zero_is_default() {
+        // SAFETY: zero bytes count as live.
+        return unsafe { element.destroy(cells) };
+    }
+    let mut outcome = Ok(());
+    let mut start = 0;
+    while start < cells.len() {
+        let count = (cells.len() - start).min(CELLS_PER_MASK);
+        let mut part = cells.part(start, count);
+        let live = element.vacancy().live_mask(part.as_cells());
+        for (first, length, (live, _)) in stretches(live, 0, count) {
+            if live {
+                // SAFETY: the mask says so.
+                let result = unsafe { element.destroy(part.part(first, length)) };
+                outcome = outcome.and(result.map_err(|failure| failure.after(start + first)));
+            }
+        }
+        start += count;
+    }
+    outcome
+}
+
 /// Fills vacant cells with default objects, so that every cell is a live object.
 ///
 /// # Errors

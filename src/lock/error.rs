@@ -5,13 +5,16 @@ use std::fmt;
 /// Why a request for cells was refused. Nothing is held after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockError {
-    /// This thread would have waited for itself: it already holds the lock, or one that other
-    /// threads take after it.
+    /// This thread is in the middle of an operation on the cells, and would have waited for itself.
     Reentrant,
     /// The cells are lent to client code.
     Borrowed,
-    /// A loop is at work on the cells, or queued for them, and the caller does not wait.
+    /// Another thread is at work on the cells, or queued for them, and the caller does not wait:
+    /// because it asked not to, or because it is in the middle of an operation, where a thread
+    /// never waits.
     Busy,
+    /// An operation that is in the middle of something keeps the memory where it is.
+    Pinned,
     /// This thread holds as many locks as it can keep track of.
     TooMany,
 }
@@ -20,17 +23,21 @@ impl fmt::Display for LockError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             LockError::Reentrant => {
-                "this thread is in the middle of an operation on these cells, or on cells that come \
-                 after them in the order of locking, and waiting could never end; an operation on \
-                 elements must not operate on arrays of elements"
+                "these cells are in use by an operation that this thread is in the middle of; let \
+                 that operation end first, or work on a copy of the array"
             }
             LockError::Borrowed => {
                 "the cells are lent to a view in client code; release the view first, or work on a \
                  copy of the array"
             }
             LockError::Busy => {
-                "another operation is at work on these cells; try again when it has ended, or work \
-                 on a copy of the array"
+                "an operation of another thread is at work on these cells, and who is in the middle \
+                 of an operation does not wait; try again when it has ended, or work on a copy of \
+                 the array"
+            }
+            LockError::Pinned => {
+                "an operation is in the middle of these cells, whose memory must stay where it is \
+                 until that ends; resize a copy of the array, or wait"
             }
             LockError::TooMany => {
                 "this thread is at work on too many arrays at once; use fewer operands, or nest \

@@ -2,7 +2,7 @@
 //! lost wake-up fails the model, and so does an access to a cell that the lock should exclude.
 
 use super::*;
-use crate::sync::{Arc, thread};
+use crate::sync::{Arc, AtomicUsize as ModelUsize, Mutex, thread};
 use loom::cell::UnsafeCell;
 use std::{
     ops::Range,
@@ -271,5 +271,67 @@ fn a_loop_that_does_not_wait_leaves_no_trace() {
     }
     explore(3, || {
         run(&Segments::new(), [attempt, |segments| segments.work(1..3, true)]);
+    });
+}
+
+/// The interpreter as far as [`AloneCheck`] knows it: a lock that threads hold to run, and the
+/// number of threads that it knows.
+struct Interpreter {
+    gil: Mutex<()>,
+    threads: ModelUsize,
+}
+
+loom::lazy_static! {
+    static ref INTERPRETER: Interpreter =
+        Interpreter { gil: Mutex::new(()), threads: ModelUsize::new(1) };
+}
+
+/// Asked by threads that hold the GIL.
+fn alone() -> bool {
+    INTERPRETER.threads.load(Ordering::Relaxed) == 1
+}
+
+/// A thread that is alone locks without an atomic step; while it is inside, client code starts
+/// another, lets the GIL go and takes it back; at the end it is alone again, or not. The other works
+/// without the GIL, as loops of thread-safe types do, and holds it only to begin and to end.
+#[test]
+fn a_thread_that_was_alone_excludes_those_that_come_later() {
+    fn acquire_alone(segments: &Segments, meanwhile: impl FnOnce()) {
+        let mut requests = Requests::<1>::new();
+        requests.push(segments.request(0, 0..2, true));
+        // SAFETY: as the runtime's check: the GIL is held, and the only thread holds it.
+        let guard = unsafe { requests.acquire(alone) }.unwrap();
+        segments.touch(0, 0..2, true);
+        meanwhile();
+        segments.touch(0, 0..2, true);
+        drop(guard);
+    }
+    explore(3, || {
+        let segments = Segments::new();
+        let mut gil = Some(INTERPRETER.gil.lock().unwrap());
+        let mut other = None;
+        acquire_alone(&segments, || {
+            INTERPRETER.threads.fetch_add(1, Ordering::Relaxed);
+            let segments = segments.clone();
+            other = Some(thread::spawn(move || {
+                drop(INTERPRETER.gil.lock().unwrap());
+                segments.work(1..3, true);
+                let _gil = INTERPRETER.gil.lock().unwrap();
+                INTERPRETER.threads.fetch_sub(1, Ordering::Relaxed);
+            }));
+            drop(gil.take());
+            thread::yield_now();
+            gil = Some(INTERPRETER.gil.lock().unwrap());
+        });
+        // The other may wait for this lock, or be gone.
+        drop(gil.take());
+        gil = Some(INTERPRETER.gil.lock().unwrap());
+        if alone() {
+            acquire_alone(&segments, || ());
+            assert_eq!(segments.values(0), [4, 5, 1]);
+        }
+        drop(gil.take());
+        other.unwrap().join().unwrap();
+        assert!(segments.are_at_rest());
     });
 }

@@ -18,9 +18,22 @@
 //!
 //! # Several operands
 //! [`acquire_all`] merges requests for the same segment and takes the rest in address order.
-//! Whoever waits for a lock holds only locks at lower addresses, so there is no cycle of waiters.
-//! A nested call that would have to wait against that order, or on a lock of its own thread, gets
-//! [`LockError::Reentrant`].
+//! A thread that waits for a lock holds only locks at lower addresses, so there is no cycle of
+//! waiters.
+//!
+//! # Re-entry
+//! Client code runs while its operands are locked, and may begin operations of its own. A thread
+//! that holds a lock never waits for another: what conflicts with one of its own locks is refused
+//! with [`LockError::Reentrant`], what conflicts with another thread's with [`LockError::Busy`].
+//!
+//! # Pins
+//! An operation that has released its locks, but still has addresses in the memory, *pins* it
+//! ([`Pins`], [`Pin`]). A pin excludes nobody; it only says that the memory must not go or move
+//! ([`SegmentLock::is_idle`]).
+//!
+//! # Alone
+//! A thread that knows that it is alone ([`AloneCheck`]) takes a free lock with a load and a store
+//! instead of an atomic step, and releases it so if it is still alone.
 //!
 //! # Borrows
 //! A view in the hands of client code is a [`Borrow`]: taken without waiting, conflicting with
@@ -57,5 +70,5 @@ mod tests;
 pub use borrow::{Borrow, RawBorrow};
 pub use error::LockError;
 pub use parking::{WaitHook, set_wait_hook};
-pub use request::{Guard, Request, Requests, acquire_all, try_acquire_all};
-pub use segment_lock::SegmentLock;
+pub use request::{Guard, Pin, Pins, Request, Requests, acquire_all, try_acquire_all};
+pub use segment_lock::{AloneCheck, SegmentLock};

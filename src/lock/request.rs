@@ -4,7 +4,7 @@ use super::{
     error::LockError,
     fork,
     held::{Held, HeldHere},
-    segment_lock::{Hold, Patience, SegmentLock},
+    segment_lock::{AloneCheck, Hold, Patience, SegmentLock},
     span::Span,
 };
 use std::{mem::MaybeUninit, ops::Range};
@@ -43,14 +43,29 @@ impl<'a> Request<'a> {
     }
 
     #[inline(always)]
-    fn take(&mut self, held: &Held, generation: u32, patience: Patience) -> Result<(), LockError> {
+    fn take(&mut self, held: &Held, way: Way) -> Result<(), LockError> {
         if self.is_empty() {
             return Ok(());
         }
-        self.lock.acquire(&self.span, &mut self.hold, generation, patience)?;
+        self.lock.acquire(&self.span, &mut self.hold, way.generation, way.patience, way.alone)?;
         held.push(self.lock.address());
         Ok(())
     }
+}
+
+/// How requests are taken.
+#[derive(Clone, Copy)]
+struct Way {
+    /// Of the process.
+    generation: u32,
+    patience: Patience,
+    /// Whether this thread is alone.
+    alone: bool,
+}
+
+/// The check of those who never know that they are alone.
+fn never() -> bool {
+    false
 }
 
 /// Room for `N` requests: a loop collects those of its operands here, without writing more than
@@ -78,16 +93,21 @@ impl<'a, const N: usize> Requests<'a, N> {
         self.count += 1;
     }
 
-    /// Takes all locks as [`acquire_all`] does.
+    /// Takes all locks as [`acquire_all`] does, by plain loads and stores where this thread is
+    /// alone.
     ///
     /// # Errors
     /// As for [`acquire_all`].
+    ///
+    /// # Safety
+    /// The check keeps what [`AloneCheck`] says.
     #[inline(always)]
-    pub fn acquire(&mut self) -> Result<Guard<'_, 'a>, LockError> {
+    pub unsafe fn acquire(&mut self, is_alone: AloneCheck) -> Result<Guard<'_, 'a>, LockError> {
         // SAFETY: the first `count` requests, at most `N`, are initialised, and lent with `self`.
-        acquire_all(unsafe {
+        let requests = unsafe {
             std::slice::from_raw_parts_mut(self.requests.as_mut_ptr().cast(), self.count)
-        })
+        };
+        take_all(requests, Patience::Wait, is_alone)
     }
 }
 
@@ -104,6 +124,83 @@ impl<const N: usize> Default for Requests<'_, N> {
 pub struct Guard<'r, 'a> {
     requests: &'r mut [Request<'a>],
     held: HeldHere,
+    /// Asked again when the locks are released: client code may have started a thread.
+    is_alone: AloneCheck,
+}
+
+/// Memory that stays where it is, whoever works on it: what was locked and is not any more, while
+/// the caller still has addresses in it. Nothing is excluded but that the memory goes or moves.
+#[must_use = "pins that are dropped hold nothing"]
+pub struct Pins<'r, 'a> {
+    requests: &'r mut [Request<'a>],
+}
+
+impl<'r, 'a> Guard<'r, 'a> {
+    /// Releases the locks, but keeps their memory in its place.
+    pub fn into_pins(self) -> Pins<'r, 'a> {
+        let mut guard = self;
+        let generation = fork::generation();
+        for request in guard.requests.iter().filter(|taken| taken.hold.generation == generation) {
+            request.lock.pin_held();
+        }
+        guard.release();
+        // `release` has left each request its generation, by which pins are known.
+        Pins { requests: std::mem::take(&mut guard.requests) }
+    }
+
+    fn release(&mut self) {
+        if self.requests.is_empty() {
+            return;
+        }
+        let generation = fork::generation();
+        let alone = (self.is_alone)();
+        // The last one taken first, which is where the list of held locks is searched from.
+        for request in self.requests.iter().rev() {
+            // Those of another generation were taken by the parent process, or not at all.
+            if request.hold.generation == generation {
+                self.held.remove(request.lock.address());
+                request.lock.release(request.span.write, &request.hold, alone);
+            }
+        }
+    }
+}
+
+impl Drop for Pins<'_, '_> {
+    fn drop(&mut self) {
+        let generation = fork::generation();
+        for request in self.requests.iter().filter(|taken| taken.hold.generation == generation) {
+            request.lock.unpin();
+        }
+    }
+}
+
+/// As [`Pins`], of one segment whose lock need not have been held.
+#[must_use = "a pin that is dropped holds nothing"]
+pub struct Pin<'a> {
+    lock: &'a SegmentLock,
+    generation: u32,
+}
+
+impl<'a> Pin<'a> {
+    /// Keeps the memory of `lock` in its place.
+    ///
+    /// # Safety
+    /// The check keeps what [`AloneCheck`] says.
+    #[inline]
+    pub unsafe fn new(lock: &'a SegmentLock, is_alone: AloneCheck) -> Pin<'a> {
+        let generation = fork::generation();
+        lock.pin(generation, is_alone());
+        Pin { lock, generation }
+    }
+}
+
+impl Drop for Pin<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.generation == fork::generation() {
+            self.lock.unpin();
+        }
+    }
 }
 
 /// Takes all locks, waiting for those that others hold. The requests are merged and reordered in
@@ -111,14 +208,15 @@ pub struct Guard<'r, 'a> {
 ///
 /// # Errors
 /// * [`LockError::Borrowed`]: cells are lent to client code;
-/// * [`LockError::Reentrant`]: this thread would have waited for a lock that it holds, or that
-///   comes before one that it holds in the order of addresses;
+/// * [`LockError::Reentrant`]: this thread is in the middle of an operation on the cells;
+/// * [`LockError::Busy`]: another thread is at work on them, and this thread is in the middle of
+///   another operation, where it never waits;
 /// * [`LockError::TooMany`]: this thread would hold more than 128 locks.
 ///
 /// Nothing is held after an error.
 #[inline]
 pub fn acquire_all<'r, 'a>(requests: &'r mut [Request<'a>]) -> Result<Guard<'r, 'a>, LockError> {
-    take_all(requests, Patience::Wait)
+    take_all(requests, Patience::Wait, never)
 }
 
 /// As [`acquire_all`], but never waits for a holder: [`LockError::Busy`] instead.
@@ -126,7 +224,7 @@ pub fn acquire_all<'r, 'a>(requests: &'r mut [Request<'a>]) -> Result<Guard<'r, 
 pub fn try_acquire_all<'r, 'a>(
     requests: &'r mut [Request<'a>],
 ) -> Result<Guard<'r, 'a>, LockError> {
-    take_all(requests, Patience::Refuse)
+    take_all(requests, Patience::Refuse, never)
 }
 
 // Inlined, so that the guard is made where it stays.
@@ -134,26 +232,24 @@ pub fn try_acquire_all<'r, 'a>(
 fn take_all<'r, 'a>(
     requests: &'r mut [Request<'a>],
     patience: Patience,
+    is_alone: AloneCheck,
 ) -> Result<Guard<'r, 'a>, LockError> {
     let generation = fork::generation();
     let held = HeldHere::new();
     held.reserve(requests.len(), generation)?;
+    let patience = if held.count() > 0 { Patience::Nested } else { patience };
+    let alone = !requests.is_empty() && is_alone();
     // From here on the guard releases what was taken, should the rest fail.
-    let guard = Guard { requests, held };
-    take_in_order(guard.requests, &held, generation, patience)?;
+    let guard = Guard { requests, held, is_alone };
+    take_in_order(guard.requests, &held, Way { generation, patience, alone })?;
     Ok(guard)
 }
 
-fn take_in_order(
-    requests: &mut [Request<'_>],
-    held: &Held,
-    generation: u32,
-    patience: Patience,
-) -> Result<(), LockError> {
+fn take_in_order(requests: &mut [Request<'_>], held: &Held, way: Way) -> Result<(), LockError> {
     match requests {
         [only] => {
             only.hold = Hold::NOWHERE;
-            only.take(held, generation, patience)?;
+            only.take(held, way)?;
         }
         [one, other] => {
             one.hold = Hold::NOWHERE;
@@ -164,13 +260,13 @@ fn take_in_order(
             // Taken in order, without moving them.
             let (first, second) =
                 if one.lock.address() < other.lock.address() { (one, other) } else { (other, one) };
-            first.take(held, generation, patience)?;
-            second.take(held, generation, patience)?;
+            first.take(held, way)?;
+            second.take(held, way)?;
         }
         many => {
             merge(many);
             for request in many {
-                request.take(held, generation, patience)?;
+                request.take(held, way)?;
             }
         }
     }
@@ -180,15 +276,7 @@ fn take_in_order(
 impl Drop for Guard<'_, '_> {
     #[inline]
     fn drop(&mut self) {
-        let generation = fork::generation();
-        // The last one taken first, which is where the list of held locks is searched from.
-        for request in self.requests.iter().rev() {
-            // Those of another generation were taken by the parent process, or not at all.
-            if request.hold.generation == generation {
-                self.held.remove(request.lock.address());
-                request.lock.release(request.span.write, &request.hold);
-            }
-        }
+        self.release();
     }
 }
 

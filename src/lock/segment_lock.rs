@@ -18,6 +18,10 @@ const SLOT_COUNT: usize = 6;
 // The lower half of the word; the upper half is the generation in which it was written.
 /// One bit a slot, set while it is taken.
 const SLOTS: u32 = (1 << SLOT_COUNT) - 1;
+/// One pin, in the bits that count them.
+const PIN: u32 = 1 << 8;
+/// How many pins there are: holders of nothing but the memory's place.
+const PINS: u32 = WRITER - PIN;
 /// The holder of slot 0, then the only one, writes.
 const WRITER: u32 = 1 << 30;
 /// The lock has a range table; the word admits nobody.
@@ -47,7 +51,15 @@ fn generation_of(word: u64) -> u32 {
 pub(super) enum Patience {
     Wait,
     Refuse,
+    /// It refuses, because this thread holds locks already: it is in the middle of an operation,
+    /// and a thread that waits while others wait for it may wait for ever. For the same reason it
+    /// does not queue behind those who wait.
+    Nested,
 }
+
+/// Says whether this thread is alone: no other thread can be inside an operation on any lock, or
+/// begin one, before this thread lets it (see `docs/unsafe.md`, `alone`).
+pub type AloneCheck = fn() -> bool;
 
 /// Where a lock was taken.
 #[derive(Clone, Copy, Debug)]
@@ -74,9 +86,9 @@ impl Hold {
 /// its memory goes.
 #[repr(C)]
 pub struct SegmentLock {
-    /// Generation, slots taken, `WRITER`, `SLOW`. An all-zero lower half is a free lock, whatever
-    /// the generation; otherwise another generation than the process's means a free lock that
-    /// has to be cleaned.
+    /// Generation, slots taken, pins, `WRITER`, `SLOW`. A lower half of nothing but pins is a free
+    /// lock, whatever the generation; otherwise another generation than the process's means a free
+    /// lock that has to be cleaned. Pins of another generation count for nothing.
     word: AtomicU64,
     /// The [`PackedRange`] of the holder of each slot; `UNKNOWN` in slots that are free, and while
     /// their holder has not written it yet.
@@ -107,7 +119,8 @@ impl SegmentLock {
         std::ptr::from_ref(self).addr()
     }
 
-    /// Takes `span` and notes in `hold` where. `generation` is the process's.
+    /// Takes `span` and notes in `hold` where. `generation` is the process's; `alone` says that
+    /// this thread is alone ([`AloneCheck`]).
     #[inline]
     pub(super) fn acquire(
         &self,
@@ -115,8 +128,9 @@ impl SegmentLock {
         hold: &mut Hold,
         generation: u32,
         patience: Patience,
+        alone: bool,
     ) -> Result<(), LockError> {
-        match self.acquire_fast(span, generation) {
+        match self.acquire_fast(span, generation, alone) {
             Some(slot) => {
                 hold.slot = slot;
                 hold.generation = generation;
@@ -128,51 +142,135 @@ impl SegmentLock {
 
     /// Takes a slot: a reader if there is no writer, a writer if there is nobody.
     #[inline]
-    fn acquire_fast(&self, span: &Span, generation: u32) -> Option<u32> {
+    fn acquire_fast(&self, span: &Span, generation: u32, alone: bool) -> Option<u32> {
         let mut current = self.word.load(Ordering::Relaxed);
         loop {
             let state = state_of(current);
+            let users = state & !PINS;
             let slot;
             let next;
-            if state == 0 {
+            if users == 0 {
                 slot = 0;
-                next = if span.write { 1 | WRITER } else { 1 };
-            } else if !span.write && state < SLOTS && generation_of(current) == generation {
-                slot = state.trailing_ones();
+                let taken = if span.write { 1 | WRITER } else { 1 };
+                // Pins of another generation are those of a parent process.
+                next = if generation_of(current) == generation { state | taken } else { taken };
+            } else if !span.write && users < SLOTS && generation_of(current) == generation {
+                slot = users.trailing_ones();
                 next = state | 1 << slot;
             } else {
                 return None;
             }
-            // Acquire: see what earlier holders wrote, and that they emptied the slot.
-            match self.word.compare_exchange_weak(
-                current,
-                word(generation, next),
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            ) {
-                Ok(_) => {
-                    self.slots[slot as usize].store(PackedRange::new(span).0, Ordering::Relaxed);
-                    return Some(slot);
-                }
-                Err(changed) => current = changed,
+            let next = word(generation, next);
+            if alone {
+                // `alone`: nobody else touches the word before this thread lets others run, which
+                // publishes what it did; a load and a store make one step.
+                self.word.store(next, Ordering::Relaxed);
+            } else if let Err(changed) = {
+                // Acquire: see what earlier holders wrote, and that they emptied the slot.
+                self.word.compare_exchange_weak(current, next, Ordering::Acquire, Ordering::Relaxed)
+            } {
+                current = changed;
+                continue;
             }
+            self.slots[slot as usize].store(PackedRange::new(span).0, Ordering::Relaxed);
+            return Some(slot);
         }
     }
 
     /// Releases what `acquire` gave, in the same generation.
     #[inline]
-    pub(super) fn release(&self, write: bool, hold: &Hold) {
+    pub(super) fn release(&self, write: bool, hold: &Hold, alone: bool) {
         let Some(place) = self.slots.get(hold.slot as usize) else {
             return self.leave_table(hold.ticket);
         };
         let bits = if write { 1 << hold.slot | WRITER } else { 1 << hold.slot };
         place.store(PackedRange::UNKNOWN.0, Ordering::Relaxed);
-        // Release: the next holder sees our writes, and the emptied slot. The bits are set, so
-        // subtracting clears them; x86 has an instruction for that, none for AND with a result.
-        let before = self.word.fetch_sub(u64::from(bits), Ordering::Release);
+        let before = if alone {
+            let before = self.word.load(Ordering::Relaxed);
+            // `alone`: as in `acquire_fast`. Release all the same, which costs nothing more.
+            self.word.store(before - u64::from(bits), Ordering::Release);
+            before
+        } else {
+            // Release: the next holder sees our writes, and the emptied slot. The bits are set, so
+            // subtracting clears them; x86 has an instruction for that, none for AND with a result.
+            self.word.fetch_sub(u64::from(bits), Ordering::Release)
+        };
         if state_of(before) & SLOW != 0 {
             self.leave_slot();
         }
+    }
+
+    /// Keeps the memory where it is: [`Self::is_idle`] is false, and nothing else is excluded. By a
+    /// thread that holds the lock in this generation.
+    #[inline]
+    pub(super) fn pin_held(&self) {
+        self.word.fetch_add(u64::from(PIN), Ordering::Relaxed);
+    }
+
+    /// Takes a pin back, in the generation in which it was made.
+    #[inline]
+    pub(super) fn unpin(&self) {
+        self.word.fetch_sub(u64::from(PIN), Ordering::Release);
+    }
+
+    /// Pins the memory while a resize is at work on it, or takes that pin back, perhaps where the lock
+    /// was moved to. By a thread that is alone with the lock, but for code that it runs itself.
+    pub fn set_resizing(&self, at_work: bool) {
+        if at_work { self.pin(fork::generation(), false) } else { self.unpin_if_pinned() }
+    }
+
+    /// A lock that was made anew has no pin to take back.
+    fn unpin_if_pinned(&self) {
+        if state_of(self.word.load(Ordering::Relaxed)) & PINS != 0 {
+            self.unpin();
+        }
+    }
+
+    /// As [`Self::pin_held`], by a thread that need not hold the lock.
+    #[inline]
+    pub(super) fn pin(&self, generation: u32, alone: bool) {
+        let mut current = self.word.load(Ordering::Relaxed);
+        loop {
+            let state = state_of(current);
+            if generation_of(current) != generation && state & !PINS != 0 {
+                self.clean();
+                current = self.word.load(Ordering::Relaxed);
+                continue;
+            }
+            let kept = if generation_of(current) == generation { state } else { 0 };
+            let next = word(generation, kept + PIN);
+            if alone {
+                // `alone`: as in `acquire_fast`.
+                return self.word.store(next, Ordering::Relaxed);
+            }
+            match self.word.compare_exchange_weak(
+                current,
+                next,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(changed) => current = changed,
+            }
+        }
+    }
+
+    /// Cleans a word that another generation left.
+    #[cold]
+    #[inline(never)]
+    fn clean(&self) {
+        let mut tables = Shard::of(self.address()).lock();
+        self.raise();
+        self.lower_if_unused(&mut tables);
+    }
+
+    /// Whether nobody in this process holds the lock, waits for it, was lent cells or keeps the
+    /// memory in its place. Borrows survive a fork.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        let current = self.word.load(Ordering::Acquire);
+        state_of(current) == 0
+            || (generation_of(current) != fork::generation() && state_of(current) & SLOW == 0)
     }
 
     /// Takes `span` by the range table.
@@ -182,21 +280,20 @@ impl SegmentLock {
         let shard = Shard::of(self.address());
         loop {
             let generation = fork::generation();
-            let held = HeldHere::new();
-            let is_inside = held.contains(self.address());
+            let nested = patience == Patience::Nested;
             let mut tables = shard.lock();
             self.raise();
             let fast = self.fast_holders(&span);
             let table = tables.entry(self.address()).or_default();
-            // A thread that is in already must not queue behind those who wait for it.
-            let refusal = match table.admit(span, fast.spans(), is_inside) {
+            let refusal = match table.admit(span, fast.spans(), nested) {
                 Admission::Granted(ticket) => {
                     return Ok(Hold { generation, slot: IN_TABLE, ticket });
                 }
                 Admission::Borrowed => LockError::Borrowed,
-                Admission::Blocked if is_inside => LockError::Reentrant,
-                Admission::Blocked if patience == Patience::Refuse => LockError::Busy,
-                Admission::Blocked if held.is_out_of_order(self.address()) => LockError::Reentrant,
+                Admission::Blocked if nested && HeldHere::new().contains(self.address()) => {
+                    LockError::Reentrant
+                }
+                Admission::Blocked if patience != Patience::Wait => LockError::Busy,
                 Admission::Blocked => {
                     let signal = Signal::new();
                     let ticket = table.enqueue(span, signal.clone());
@@ -236,13 +333,6 @@ impl SegmentLock {
         lent.map(|()| Borrow::new(self, Some(span)))
     }
 
-    /// Whether somebody holds a borrow of the lock, or waits for it. One load, for those who need
-    /// no lock of their own (the GIL serves them) but respect what client code was lent.
-    #[inline]
-    pub fn is_contested(&self) -> bool {
-        state_of(self.word.load(Ordering::Relaxed)) & SLOW != 0
-    }
-
     /// Takes a borrow back.
     pub(super) fn give_back(&self, span: &Span) {
         let mut tables = Shard::of(self.address()).lock();
@@ -271,7 +361,7 @@ impl SegmentLock {
     #[inline]
     pub fn is_well_formed(&self) -> bool {
         let looks_well = || {
-            let state = state_of(self.word.load(Ordering::Relaxed));
+            let state = state_of(self.word.load(Ordering::Relaxed)) & !PINS;
             if state == 0 {
                 return self.slots.iter().all(|slot| slot.load(Ordering::Relaxed) == 0);
             }

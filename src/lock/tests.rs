@@ -157,26 +157,92 @@ fn a_nested_reader_does_not_queue_behind_a_waiting_writer() {
 }
 
 #[test]
-fn waiting_against_the_order_of_addresses_is_an_error() {
-    let locks = [SegmentLock::new(), SegmentLock::new()];
-    let [lower, higher] = &locks;
-    let (inside, let_go) = (Barrier::new(2), Barrier::new(2));
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            acquire(lower, 0..1, true, || {
-                inside.wait();
-                let_go.wait();
+fn a_thread_in_the_middle_of_an_operation_never_waits_for_another() {
+    for (take_higher, expected) in
+        [(true, Err(LockError::Busy)), (false, Err(LockError::Reentrant))]
+    {
+        let locks = [SegmentLock::new(), SegmentLock::new()];
+        let [lower, higher] = &locks;
+        let (mut refused, mut granted) = (Ok(()), Ok(()));
+        let (inside, let_go) = (Barrier::new(2), Barrier::new(2));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                acquire(lower, 0..1, true, || {
+                    inside.wait();
+                    let_go.wait();
+                })
+                .unwrap();
+            });
+            inside.wait();
+            let outer = if take_higher { higher } else { lower };
+            acquire(outer, 2..3, true, || {
+                refused = acquire(lower, 0..1, true, || ());
+                granted = acquire(lower, 1..2, true, || ());
             })
             .unwrap();
+            let_go.wait();
         });
-        inside.wait();
-        acquire(higher, 0..1, true, || {
-            assert_eq!(acquire(lower, 0..1, true, || ()), Err(LockError::Reentrant));
-            assert_eq!(acquire(lower, 1..2, true, || ()), Ok(()));
-        })
-        .unwrap();
-        let_go.wait();
-    });
+        assert_eq!((refused, granted), (expected, Ok(())));
+    }
+}
+
+#[test]
+fn a_pin_excludes_nobody_and_says_that_the_memory_is_in_use() {
+    let lock = SegmentLock::new();
+    assert!(lock.is_idle());
+    let mut requests = [Request::new(&lock, 0..10, true)];
+    let guard = acquire_all(&mut requests).unwrap();
+    assert!(!lock.is_idle());
+    let pins = guard.into_pins();
+    assert!(!lock.is_idle());
+    assert_eq!(HeldHere::new().count(), 0);
+    assert_eq!(attempt_elsewhere(&lock, 0..10, true), Ok(()));
+    assert_eq!(attempt_elsewhere(&lock, 0..10, false), Ok(()));
+    assert!(lock.try_borrow(0..10, true).is_ok());
+    // SAFETY: nobody is ever alone.
+    let pin = unsafe { Pin::new(&lock, || false) };
+    drop(pins);
+    assert!(!lock.is_idle());
+    drop(pin);
+    assert!(lock.is_at_rest() && lock.is_idle());
+}
+
+#[test]
+fn locks_that_are_held_awaited_or_lent_are_not_idle() {
+    let lock = SegmentLock::new();
+    let borrow = lock.try_borrow(0..1, false).unwrap();
+    assert!(!lock.is_idle());
+    drop(borrow);
+    acquire(&lock, 0..1, false, || assert!(!lock.is_idle())).unwrap();
+    assert!(lock.is_idle());
+}
+
+#[test]
+fn who_is_alone_is_excluded_by_those_who_come_later() {
+    use std::sync::atomic::AtomicBool;
+    static ALONE: AtomicBool = AtomicBool::new(true);
+    fn alone() -> bool {
+        ALONE.load(Ordering::Relaxed)
+    }
+    let lock = SegmentLock::new();
+    for write in [false, true] {
+        for alone_at_the_end in [false, true] {
+            ALONE.store(true, Ordering::Relaxed);
+            let mut requests = Requests::<2>::new();
+            requests.push(Request::new(&lock, 0..4, write));
+            requests.push(Request::new(&lock, 6..10, false));
+            // SAFETY: this thread starts no other before it says that it is not alone, and waits for
+            // those that it starts.
+            let guard = unsafe { requests.acquire(alone) }.unwrap();
+            ALONE.store(false, Ordering::Relaxed);
+            assert_eq!(attempt_elsewhere(&lock, 5..7, true), Err(LockError::Busy));
+            assert_eq!(attempt_elsewhere(&lock, 5..7, false).is_ok(), !write);
+            assert_eq!(attempt_elsewhere(&lock, 10..11, true), Ok(()));
+            ALONE.store(alone_at_the_end, Ordering::Relaxed);
+            drop(guard);
+            assert!(lock.is_at_rest());
+        }
+    }
 }
 
 #[test]

@@ -2,13 +2,21 @@
 
 use crate::{
     abi,
-    dtype::{DType, access, errors},
+    dtype::{
+        DType,
+        access::{self, Run},
+        errors,
+    },
     erased::{Cells, Failure},
     numpy_abi::{self, Array},
     owner_map,
     segment::{self, Damage, Lost, Segment},
 };
-use pyo3::{exceptions::PyTypeError, prelude::*, types::PyDict};
+use pyo3::{
+    exceptions::{PyRuntimeError, PyTypeError},
+    prelude::*,
+    types::PyDict,
+};
 
 /// The array and its DType.
 fn array_of_ours<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<(Array<'a>, &'static DType)> {
@@ -34,8 +42,11 @@ fn is_damaged(array: Array<'_>) -> bool {
 }
 
 /// What is wrong with an array's memory; `None` where nothing is known to be.
-fn damage_of(array: Array<'_>, dtype: &DType) -> Option<String> {
-    // SAFETY: the array is alive, and its cells are read under the GIL.
+///
+/// # Safety
+/// The memory is locked for reading.
+unsafe fn damage_of(array: Array<'_>, dtype: &DType) -> Option<String> {
+    // SAFETY: the array is alive; the caller's promise.
     unsafe {
         let found = match access::segment_of(array.data()) {
             Some(segment) if consists_of(array, dtype) => segment.check_cells(dtype.element()),
@@ -99,9 +110,56 @@ pub fn owner(a: &Bound<'_, PyAny>) -> PyResult<&'static str> {
 pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let (array, dtype) = array_of_ours(a)?;
     let element = dtype.element();
+    // All that is looked at, and the array's own cells, which may lie in a part of it.
+    // SAFETY: the array is alive.
+    let run = match unsafe { access::segment_of(array.data()) } {
+        Some(segment) => {
+            let cells = segment.byte_len().div_ceil(element.size());
+            Run::read(segment.cells().as_ptr(), element.size() as isize, cells)
+        }
+        None => hull(array, element.size()),
+    };
+    let mut found = Ok(None);
+    let locked = access::with_segments(element, [run], |_, _| {
+        // SAFETY: the memory is locked for reading.
+        found = unsafe { inspect_locked(a, array, dtype) }.map(Some);
+        Ok(())
+    });
+    if let Err(failure) = locked {
+        errors::raise(&failure);
+        return Err(PyErr::fetch(a.py()));
+    }
+    found?.ok_or_else(|| PyRuntimeError::new_err("nothing was inspected"))
+}
+
+/// All cells of an array, as a run without gaps.
+fn hull(array: Array<'_>, size: usize) -> Run {
+    if array.size() == 0 {
+        return Run::read(array.data(), size as isize, 0);
+    }
+    let reach = |(length, stride): (&isize, &isize)| (length - 1) * stride;
+    let (shape, strides) = (array.shape(), array.strides());
+    let ends = || shape.iter().zip(&strides).map(reach);
+    let low: isize = ends().filter(|end| *end < 0).sum();
+    let high: isize = ends().filter(|end| *end > 0).sum();
+    let bytes = (high - low) as usize + size;
+    Run::read(array.data().wrapping_offset(low), size as isize, bytes.div_ceil(size))
+}
+
+/// [`inspect_raw`] of an array whose memory is locked.
+///
+/// # Safety
+/// All memory of the array, or of the segment around it, is locked for reading.
+unsafe fn inspect_locked<'py>(
+    a: &Bound<'py, PyAny>,
+    array: Array<'_>,
+    dtype: &'static DType,
+) -> PyResult<Bound<'py, PyDict>> {
+    let element = dtype.element();
     // SAFETY: the array is alive.
     let segment = unsafe { access::segment_of(array.data()) };
-    let damage = damage_of(array, dtype);
+    // SAFETY: the caller's promise.
+    let damage = unsafe { damage_of(array, dtype) };
     // Sizes and pointers of a header that something wrote to are not followed.
     let segment = segment.filter(|segment| segment.is_trusted() && consists_of(array, dtype));
     let (address, cells, bitmap) = match segment {
@@ -125,7 +183,7 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         Ok(())
     };
     if segment.is_some() {
-        // SAFETY: the cells of a living segment, read under the GIL.
+        // SAFETY: the cells of a living segment, locked for reading.
         look(unsafe { Cells::new(address, element.size() as isize, cells) })?;
     } else {
         rows(array, look)?;
@@ -176,7 +234,7 @@ fn rows(array: Array<'_>, mut look: impl FnMut(Cells<'_>) -> PyResult<()>) -> Py
             data = data.wrapping_offset((row % *length as usize) as isize * stride);
             row /= *length as usize;
         }
-        // SAFETY: the cells of a living array, read under the GIL.
+        // SAFETY: the cells of a living array, locked for reading.
         look(unsafe { Cells::new(data, stride, count) })?;
     }
     Ok(())

@@ -204,7 +204,7 @@ fn a_cell_that_all_are_copied_to_has_the_last() {
         // Cells 90 to 129 are vacant.
         for (last, held) in [(130, 0), (131, 1), (200, 1)] {
             by_rules(tracer, to, || unsafe {
-                let one = CellsMut::new(to.cells().as_ptr(), 0, last);
+                let one = CellsMut::new(to.cells().as_ptr(), 0, last, Exclusive::own());
                 let size = element.size() as isize;
                 rules::copy(element, one, Cells::new(from.cells().as_ptr(), size, last)).unwrap();
             });

@@ -1,7 +1,10 @@
 //! Looking at a segment without changing it.
 
 use super::Segment;
-use crate::erased::{CELLS_PER_MASK, ElementType};
+use crate::{
+    erased::{CELLS_PER_MASK, ElementType},
+    lock::{Request, try_acquire_all},
+};
 use bitvec::{order::Lsb0, vec::BitVec};
 
 /// The state of a segment's cells at one moment.
@@ -48,20 +51,21 @@ impl Segment {
         }
     }
 
-    /// How many live objects there are, for somebody who does not hold the lock. Where loops run
-    /// without the GIL that is what the bits say.
+    /// How many live objects there are, for somebody who does not hold the lock. While others work on
+    /// the cells that is what the bits say.
     ///
     /// # Safety
-    /// Nobody frees or resizes the segment meanwhile. The GIL is held, or the type is thread-safe.
+    /// Nobody frees or resizes the segment meanwhile.
     pub unsafe fn count_live(self) -> u64 {
         let Some(element) = self.element().filter(|_| !self.untouched()) else { return 0 };
-        if element.is_thread_safe() {
+        let mut cells = [Request::new(self.lock(), 0..self.byte_len().max(1), false)];
+        let Ok(_guard) = try_acquire_all(&mut cells) else {
             return self.bitmap_for(element).count(0, self.cell_count()) as u64;
-        }
+        };
         let mut live = 0;
         for start in (0..self.cell_count()).step_by(CELLS_PER_MASK) {
             let count = CELLS_PER_MASK.min(self.cell_count() - start);
-            // SAFETY: the caller's promise; whoever writes the cells holds the GIL.
+            // SAFETY: the caller's promise; the cells are locked for reading.
             live += u64::from(unsafe { self.live_mask(element, start, count) }.count_ones());
         }
         live

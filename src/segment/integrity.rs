@@ -269,8 +269,7 @@ impl Segment {
             let damage = segment.frame_damage().or_else(|| {
                 let mut cells = [Request::new(&header.lock, 0..header.bytes.max(1), false)];
                 let guard = try_acquire_all(&mut cells).ok()?;
-                // SAFETY: the cells are locked for reading, or the GIL is held for types that need
-                // it.
+                // SAFETY: the cells are locked for reading.
                 let damage = unsafe { segment.check_integrity() }.err();
                 drop(guard);
                 damage

@@ -7,6 +7,7 @@ use super::{
     layout::SegmentLayout,
 };
 use crate::{
+    abi,
     erased::{ElementType, Failure, Place, Tally, observer},
     memory::AllocError,
 };
@@ -106,14 +107,18 @@ impl Segment {
     ///
     /// # Errors
     /// A destructor failed; every object and the segment are gone all the same. Or somebody still
-    /// uses a cell that was lent ([`super::LoanHooks`]), or the segment is damaged
-    /// ([`super::Damage`]): nothing is destroyed then, and the memory is never given back.
+    /// works on the cells or was lent some (the lock is not idle, [`super::LoanHooks`]), or the
+    /// segment is damaged ([`super::Damage`]): nothing is destroyed then, and the memory is never
+    /// given back.
     ///
     /// # Safety
     /// Nobody uses the segment, its cells or a copy of the handle during the call and afterwards.
     pub unsafe fn free(self) -> Result<(), Failure> {
         // SAFETY: the caller is alone with the segment.
         unsafe { self.check_at_end() }?;
+        if !self.lock().is_idle() {
+            return Err(self.freed_in_use());
+        }
         self.end_loans(0)?;
         let outcome = if self.untouched() {
             Ok(())
@@ -129,6 +134,19 @@ impl Segment {
             unsafe { release(dependency.context) };
         }
         outcome
+    }
+
+    #[cold]
+    fn freed_in_use(self) -> Failure {
+        let name = self.element().map_or("memory without a type", ElementType::name);
+        Failure::new(
+            abi::ERROR_BORROW,
+            format!(
+                "memory of {name} ({} bytes) was freed while an operation or a view of client code \
+                 used it; it is leaked",
+                self.byte_len()
+            ),
+        )
     }
 
     /// Gives block and side bitmap back, whatever is in the cells.

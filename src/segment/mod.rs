@@ -56,7 +56,7 @@ pub use relocate::{ResizeError, Resized};
 pub use source::{Host, Source};
 
 use crate::{
-    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType},
+    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Exclusive},
     lock::SegmentLock,
     memory::AllocError,
     owner_map,
@@ -422,7 +422,7 @@ impl Segment {
         // SAFETY: the caller's promise; the address is inside the block.
         unsafe {
             let first = self.cells().add(range.start * element.size());
-            CellsMut::new(first.as_ptr(), element.size() as isize, range.len())
+            CellsMut::new(first.as_ptr(), element.size() as isize, range.len(), Exclusive::own())
         }
     }
 

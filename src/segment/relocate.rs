@@ -73,6 +73,9 @@ impl Segment {
         // code that is still alive would not survive it.
         let mut everything = [Request::new(self.lock(), 0..self.byte_len().max(1), true)];
         drop(try_acquire_all(&mut everything).map_err(ResizeError::InUse)?);
+        if !self.lock().is_idle() {
+            return Err(ResizeError::InUse(LockError::Pinned));
+        }
         if self.is_checked() {
             // SAFETY: as below: nobody works on the cells.
             unsafe { self.check_at_end() }.map_err(ResizeError::Damaged)?;
@@ -87,8 +90,11 @@ impl Segment {
         let (old_start, kept) = (self.cells().as_ptr().addr(), self.byte_len().min(new_bytes));
         let observer = if observer::is_watching() { observer::get() } else { None };
         let left = observer.map(|observer| (observer.segment_leaves)(self.cells()));
+        // Destructors of a tail may run code that wants to resize once more.
+        self.lock().set_resizing(true);
         // SAFETY: the same contract.
         let resized = unsafe { self.resize_cells(element, flags, new_bytes) };
+        resized.as_ref().map_or(self, |resized| resized.segment).lock().set_resizing(false);
         if let (Some(observer), Some(left)) = (observer, left) {
             let segment = resized.as_ref().map_or(self, |resized| resized.segment);
             (observer.segment_arrives)(left, segment.cells());

@@ -211,8 +211,9 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
     for (first, stride, count, reconciled) in
         [(299, -8, 100, 100), (1, 16, 100, 100), (0, 8, 300, 100)]
     {
-        let cells =
-            unsafe { CellsMut::new(segment.cells().as_ptr().add(first * 8), stride, count) };
+        let cells = unsafe {
+            CellsMut::new(segment.cells().as_ptr().add(first * 8), stride, count, Exclusive::own())
+        };
         let tally = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
         assert_eq!((tally.reconciled, tally.constructed, tally.destroyed), (reconciled, 0, 0));
     }
@@ -221,8 +222,9 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
     for (first, stride, count, destroyed) in
         [(298, -16, 100, 75), (299, 0, 7, 1), (150, 8, 150, 74)]
     {
-        let mut cells =
-            unsafe { CellsMut::new(segment.cells().as_ptr().add(first * 8), stride, count) };
+        let mut cells = unsafe {
+            CellsMut::new(segment.cells().as_ptr().add(first * 8), stride, count, Exclusive::own())
+        };
         let ledger = Ledger::open(tracer.element, Some(segment), &cells);
         unsafe { crate::erased::rules::clear(tracer.element, cells.reborrow()).unwrap() };
         let tally = ledger.close(cells.as_cells());
@@ -284,7 +286,7 @@ fn fields_of_a_structured_type_are_not_booked_as_cells() {
     let tracer = TracerType::new(Kind::Boxed);
     let segment = bound(tracer, 30);
     // Every third 8 bytes but for four of them: not a stride of whole cells.
-    let cells = unsafe { CellsMut::new(segment.cells().as_ptr().add(4), 12, 15) };
+    let cells = unsafe { CellsMut::new(segment.cells().as_ptr().add(4), 12, 15, Exclusive::own()) };
     let tally = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
     assert_eq!((tally, segment.untouched()), (Default::default(), true));
     unsafe { segment.free().unwrap() };
@@ -299,7 +301,7 @@ fn a_run_that_leaves_the_segment_has_no_bits() {
     let at = |index: isize| segment.cells().as_ptr().wrapping_offset(index * 8);
     unsafe { at(99).cast::<u64>().write(1) };
     for (first, step) in [(69, 30), (0, -1)] {
-        let cells = unsafe { CellsMut::new(at(first), step * 8, 2) };
+        let cells = unsafe { CellsMut::new(at(first), step * 8, 2, Exclusive::own()) };
         let ledger = Ledger::open(tracer.element, Some(segment), &cells);
         assert_eq!(ledger.close(cells.as_cells()).reconciled, 0, "{first}");
     }
@@ -311,7 +313,8 @@ fn a_run_that_leaves_the_segment_has_no_bits() {
 fn build_at(tracer: TracerType, segment: Segment, offset: usize, value: i64) {
     unsafe {
         let size = tracer.element.size() as isize;
-        let mut cell = CellsMut::new(segment.cells().as_ptr().add(offset), size, 1);
+        let mut cell =
+            CellsMut::new(segment.cells().as_ptr().add(offset), size, 1, Exclusive::own());
         let ledger = Ledger::open(tracer.element, Some(segment), &cell);
         crate::erased::rules::materialise(tracer.element, cell.reborrow()).unwrap();
         tracer.set(&mut cell, value);
@@ -387,8 +390,8 @@ fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
     let mut spare = [0_u64; 2];
     unsafe {
         // A packed record: the cell begins at an odd byte. The loop works in an aligned copy.
-        let mut cell = CellsMut::new(spare.as_mut_ptr().cast(), 8, 1);
-        let run = CellsMut::new(segment.cells().as_ptr().add(1), 8, 1);
+        let mut cell = CellsMut::new(spare.as_mut_ptr().cast(), 8, 1, Exclusive::own());
+        let run = CellsMut::new(segment.cells().as_ptr().add(1), 8, 1, Exclusive::own());
         let ledger = Ledger::open(tracer.element, Some(segment), &run);
         tracer.element.construct(cell.reborrow()).unwrap();
         segment.cells().as_ptr().add(1).cast::<u64>().write_unaligned(spare[0]);
@@ -426,7 +429,7 @@ fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
             for object in moved {
                 let mut cell = [object];
                 unsafe {
-                    let cell = CellsMut::new(cell.as_mut_ptr().cast(), 8, 1);
+                    let cell = CellsMut::new(cell.as_mut_ptr().cast(), 8, 1, Exclusive::own());
                     tracer.element.destroy(cell).unwrap();
                 }
             }
@@ -492,7 +495,7 @@ fn memory_of_ours_that_comes_back_from_a_host_is_refused() {
 fn foreign_cells_are_counted_as_foreign() {
     let tracer = TracerType::new(Kind::Inline);
     let mut memory = [0u64; 20];
-    let mut cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), 16, 10) };
+    let mut cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), 16, 10, Exclusive::own()) };
     let ledger = Ledger::open(tracer.element, None, &cells);
     unsafe { crate::erased::rules::materialise(tracer.element, cells.reborrow()).unwrap() };
     let tally = ledger.close(cells.as_cells());

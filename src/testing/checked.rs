@@ -12,7 +12,7 @@ use super::{
 use crate::{
     abi::{self, Loop, LoopFn, Report, Stats},
     client::{Definition, ElementBuilder, StorageChoice},
-    erased::{CellsMut, ElementType, Failure},
+    erased::{CellsMut, ElementType, Exclusive, Failure},
 };
 use arbitrary::Unstructured;
 use std::{
@@ -327,7 +327,9 @@ impl<T> Pristine<T> {
 
     fn cells(&self) -> CellsMut<'_> {
         // SAFETY: one cell, which lives as long as `self`; whoever writes to it owns `self`.
-        unsafe { CellsMut::new(self.cell, self.checked.element.size() as isize, 1) }
+        unsafe {
+            CellsMut::new(self.cell, self.checked.element.size() as isize, 1, Exclusive::own())
+        }
     }
 
     /// The object. (Zero bytes are one where they are the default value.)

@@ -9,7 +9,7 @@
 
 use super::{Kind, Mishap, TracerType};
 use crate::{
-    erased::{CellsMut, Failure},
+    erased::{CellsMut, Exclusive, Failure},
     faults,
     handler::{
         calloc, free,
@@ -100,7 +100,8 @@ pub(crate) fn raw_copy(from: *const u8, to: *mut u8) {
 pub(crate) fn set(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure> {
     unsafe {
         let object = touch(cell, tracer.element)?;
-        let mut run = CellsMut::new(object.as_ptr(), tracer.element.size() as isize, 1);
+        let mut run =
+            CellsMut::new(object.as_ptr(), tracer.element.size() as isize, 1, Exclusive::own());
         tracer.set(&mut run, value);
     }
     Ok(())
@@ -120,7 +121,7 @@ pub(crate) fn put(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), F
         let built = bound.and_then(|()| segment.construct_default(0..1));
         let stored = built.and_then(|()| {
             let object = segment.cell_address(0).as_ptr();
-            let mut run = CellsMut::new(object, element.size() as isize, 1);
+            let mut run = CellsMut::new(object, element.size() as isize, 1, Exclusive::own());
             tracer.set(&mut run, value);
             store(cell, element, object)
         });

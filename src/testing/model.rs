@@ -5,7 +5,7 @@
 
 use super::{Allocator, Mishap, Operation, Run, mishap, subject::Subject};
 use crate::{
-    erased::{CellsMut, ElementType, Failure},
+    erased::{CellsMut, ElementType, Exclusive, Failure},
     faults,
     segment::{Ledger, Segment, Source},
 };
@@ -295,7 +295,12 @@ impl<S: Subject> Model<'_, S> {
         let size = self.element().size();
         // SAFETY: callers name cells of a segment that this thread alone knows.
         unsafe {
-            CellsMut::new(segment.cells().as_ptr().add(start * size), stride * size as isize, count)
+            CellsMut::new(
+                segment.cells().as_ptr().add(start * size),
+                stride * size as isize,
+                count,
+                Exclusive::own(),
+            )
         }
     }
 

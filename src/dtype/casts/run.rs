@@ -8,9 +8,9 @@ use crate::{
         access::{self, BLOCK, Run},
         class, errors,
         numbers::{self, CHUNK, Chunk, Values},
-        watched, within,
+        traverse, watched, within,
     },
-    erased::{ElementType, Failure, rules},
+    erased::{ElementType, Exclusive, Failure, Staging},
     numpy_abi::{
         NpyAuxData, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethod_Context, callbacks::StridedLoop,
     },
@@ -23,14 +23,8 @@ use std::{
 
 impl CastEntry {
     /// Whether the cast may run without the GIL.
-    fn is_free(&self, moves: bool) -> bool {
-        self.elements.iter().enumerate().all(|(index, element)| {
-            element.is_none_or(|element| {
-                // The output's old objects end here, and the input's where they are moved.
-                let destroys = index == 1 || moves;
-                element.is_thread_safe() && !(destroys && element.destroy_needs_gil())
-            })
-        })
+    fn is_free(&self) -> bool {
+        self.elements.iter().flatten().all(|element| element.is_thread_safe())
     }
 
     /// Casts a whole run, with locks and ledger; afterwards the source cells are vacant where
@@ -39,42 +33,99 @@ impl CastEntry {
     /// # Safety
     /// Cells or values of the cast's types, as NumPy hands them to a loop.
     unsafe fn run(&self, form: TextForm, to: Run, from: Run, moves: bool) -> Result<(), Failure> {
-        let operands = [
+        let apart = |element: &&'static ElementType| !element.is_thread_safe();
+        // SAFETY: the same contract.
+        let converted = unsafe {
+            match self.elements[1].filter(apart) {
+                Some(element) => self.run_beside(element, form, to, from),
+                None => self.run_in_place(form, to, from),
+            }
+        };
+        let Some(element) = self.elements[0].filter(|_| moves) else {
+            return converted;
+        };
+        // Whatever became of the cast, the source is not NumPy's to clear any more: it gave the
+        // cells away.
+        // SAFETY: the same contract.
+        converted.and(unsafe { traverse::clear_cells(element, from) })
+    }
+
+    /// The operands, output first.
+    fn operands(&self, to: Run, from: Run) -> [access::Operand; 2] {
+        [
             self.elements[1].map(|element| (element, to)),
             self.elements[0].map(|element| (element, from)),
-        ];
-        access::with_operands(operands, |[segment, source_segment]| {
-            let converted = blocks(to.count, |start, count| {
+        ]
+    }
+
+    /// # Safety
+    /// As for [`Self::run`].
+    unsafe fn run_in_place(&self, form: TextForm, to: Run, from: Run) -> Result<(), Failure> {
+        access::with_operands(self.operands(to, from), |[segment, _], right| {
+            blocks(to.count, |start, count| {
                 let (to, from) = (to.part(start, count), from.part(start, count));
                 let Some(element) = self.elements[1] else {
-                    // SAFETY: the caller's promise.
-                    return unsafe { self.block(form, to, from) };
+                    // SAFETY: the caller's promise; the memory is locked.
+                    return unsafe { self.block(form, to, from, right) };
                 };
-                // SAFETY: the caller's promise; the segment is locked or the GIL held.
-                unsafe { access::with_ledger(element, segment, to, || self.block(form, to, from)) }
-            });
-            let Some(element) = self.elements[0].filter(|_| moves) else {
-                return converted;
-            };
-            // Whatever became of the cast, the source is not NumPy's to clear any more.
-            let cleared = blocks(from.count, |start, count| {
-                let from = from.part(start, count);
-                // SAFETY: as above; NumPy gave the source cells away.
+                // SAFETY: as above.
                 unsafe {
-                    access::with_ledger(element, source_segment, from, || {
-                        within::aligned(element, from, |cells| rules::clear(element, cells))
+                    access::with_ledger(element, segment, to, right, || {
+                        self.block(form, to, from, right)
                     })
                 }
-            });
-            converted.and(cleared)
+            })
         })
+    }
+
+    /// [`Self::run_in_place`] where hooks of the output's type may run Python code: the objects are
+    /// made beside the array, and change places with what is there.
+    ///
+    /// # Safety
+    /// As for [`Self::run`]; `element` is the output's type.
+    unsafe fn run_beside(
+        &self,
+        element: &'static ElementType,
+        form: TextForm,
+        to: Run,
+        from: Run,
+    ) -> Result<(), Failure> {
+        let mut staging = Staging::new(element, to.count)?;
+        let mut start = 0;
+        while start < to.count {
+            let count = (to.count - start).min(staging.capacity());
+            let (to, from) = (to.part(start, count), from.part(start, count));
+            let operands = self.operands(to, from);
+            access::replacing(operands, &mut staging, |[segment, _], right, staging| {
+                let size = element.size() as isize;
+                let made = Run::write(staging.cells(0, count).address(0), size, count);
+                // SAFETY: the caller's promise; the memory is locked, and the staged cells are ours.
+                unsafe {
+                    let outcome = self.block(form, made, from, right);
+                    let done = outcome.as_ref().map_or_else(|failure| failure.done, |()| count);
+                    let done = to.part(0, done.min(count));
+                    within::put_staged(element, (done, segment), right, staging, 0);
+                    outcome
+                }
+            })
+            .map_err(|failure| failure.after(start))?;
+            start += count;
+        }
+        Ok(())
     }
 
     /// Casts a block: all at once where the cells are aligned, else one by one.
     ///
     /// # Safety
-    /// As for [`Self::run`]; the cells are exclusively this thread's or only read.
-    unsafe fn block(&self, form: TextForm, to: Run, from: Run) -> Result<(), Failure> {
+    /// As for [`Self::run`]; the output cells are exclusively this thread's for the reason given, the
+    /// input only read.
+    unsafe fn block(
+        &self,
+        form: TextForm,
+        to: Run,
+        from: Run,
+        right: Exclusive<'_>,
+    ) -> Result<(), Failure> {
         let aligned = |index: usize, run: Run| {
             self.elements[index].is_none_or(|element| within::is_aligned(element, run))
         };
@@ -86,8 +137,8 @@ impl CastEntry {
             let (to, from) = (to.part(index, 1), from.part(index, 1));
             // SAFETY: the caller's promise, cell by cell; both visit aligned memory.
             unsafe {
-                visit(self.elements[0], from, |from| {
-                    visit(self.elements[1], to, |to| self.convert(form, to, from))
+                visit_source(self.elements[0], from, |from| {
+                    visit(self.elements[1], to, right, |to| self.convert(form, to, from))
                 })
             }
             .map_err(|failure| failure.after(index))?;
@@ -252,8 +303,29 @@ fn pieces<const SIZE: usize>(
 /// Lends one cell at an aligned address, or one value of a built-in type as it is.
 ///
 /// # Safety
-/// `run` is one cell or value, exclusively this thread's or only read by `work`.
+/// `run` is one cell or value, exclusively this thread's for the reason given.
 unsafe fn visit(
+    element: Option<&'static ElementType>,
+    run: Run,
+    right: Exclusive<'_>,
+    work: impl FnOnce(Run) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    match element {
+        None => work(run),
+        // SAFETY: the caller's promise.
+        Some(element) => unsafe {
+            within::with_aligned_cell(element, run.data, right, |cell| {
+                work(Run { data: cell.address(0), ..run })
+            })
+        },
+    }
+}
+
+/// As [`visit`], of what is only read.
+///
+/// # Safety
+/// `run` is one cell or value that nobody writes meanwhile.
+unsafe fn visit_source(
     element: Option<&'static ElementType>,
     run: Run,
     work: impl FnOnce(Run) -> Result<(), Failure>,
@@ -262,7 +334,9 @@ unsafe fn visit(
         None => work(run),
         // SAFETY: the caller's promise.
         Some(element) => unsafe {
-            within::with_aligned_cell(element, run.data, |data| work(Run { data, ..run }))
+            within::with_aligned_source(element, run.data, |data| {
+                work(Run { data: data.cast_mut(), ..run })
+            })
         },
     }
 }
@@ -332,6 +406,6 @@ unsafe extern "C" fn cast_loop<const MOVES: bool>(
         let from = Run { data: (*data).cast(), stride: *strides, count, write: MOVES };
         let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
         let work = || entry.run(form, to, from, MOVES);
-        within::finish(if entry.is_free(MOVES) { access::without_gil(count, work) } else { work() })
+        within::finish(if entry.is_free() { access::without_gil(count, work) } else { work() })
     }
 }

@@ -9,6 +9,6 @@ fn second_half<'a>(mut cells: CellsMut<'a>) -> CellsMut<'a> {
 fn main() {
     let mut memory = [0u64; 2];
     // SAFETY: two cells of 8 bytes, ours alone.
-    let cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), 8, 2) };
+    let cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), 8, 2, Exclusive::own()) };
     second_half(cells);
 }
