@@ -1,0 +1,45 @@
+"""Elements that attack the runtime: `python -m hostile --seconds 60`, in the folder above.
+
+Each operation of NumPy's, each hook that it comes through, each thing that a hook can do with the
+array at hand, in memory of each kind, alone and beside a thread: a sample of these by chance, or all
+with `--all`. The seed that is printed gives the same choices again; `--attack` repeats one.
+"""
+
+import argparse
+import importlib.util
+import random
+import sys
+
+from .run import EACH, alone, report, run
+from .subjects import MODULES
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m hostile", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="in all")
+    parser.add_argument("--seed", default=f"{random.SystemRandom().getrandbits(32):x}")
+    parser.add_argument("--types", help="names, separated by commas")
+    parser.add_argument("--memory", help="kinds of memory, separated by commas")
+    parser.add_argument("--all", action="store_true", help="every attack on an operation")
+    parser.add_argument("--most", type=int, default=30, help="failures of a type and memory")
+    parser.add_argument("--attack", help="this one only, as a report names it")
+    given = parser.parse_args()
+    if given.attack:
+        faults = alone(given.attack)
+        print("\n".join(faults) or "held")
+        return 1 if faults else 0
+    modules = [module for module in MODULES if importlib.util.find_spec(module)]
+    types = given.types.split(",") if given.types else None
+    memories = given.memory.split(",") if given.memory else None
+    each = None if given.all else EACH
+    print(f"seed {given.seed}, {' and '.join(modules)}", flush=True)
+    failures, done, outcomes = run(
+        modules, given.seed, given.seconds, types, each, most=given.most, memories=memories
+    )
+    report(failures, sys.stdout)
+    print(f"{done} attacks, {len(failures)} failures; {dict(outcomes.most_common(12))}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
