@@ -2,6 +2,7 @@
 
 import collections
 import faulthandler
+import itertools
 import mmap
 import random
 import signal
@@ -30,10 +31,8 @@ class Cell:
     memory: str
     seed: str
     seconds: float
-    #: Attacks on each operation; None for all.
-    each: int | None
-    operation: int = 0
-    skip: int = 0
+    #: Where to go on: the round, the operation's place in it, the attack on the operation.
+    position: tuple[int, int, int] = (0, 0, 0)
     spent: float = 0.0
     done: int = 0
     #: The attack that runs, for the process that looks on.
@@ -42,49 +41,64 @@ class Cell:
     outcomes: collections.Counter = field(default_factory=collections.Counter)
     ended: bool = False
 
-    def note(self, operation, number, done, text):
+    def note(self, position, done, text):
         data = text.encode()
         self.page.seek(0)
-        self.page.write(struct.pack("iiii", operation, number, done, len(data)) + data)
+        self.page.write(struct.pack("5i", *position, done, len(data)) + data)
 
     def noted(self):
-        operation, number, done, size = struct.unpack_from("iiii", self.page)
-        return operation, number, done, self.page[16 : 16 + size].decode()
+        *position, done, size = struct.unpack_from("5i", self.page)
+        return tuple(position), done, self.page[20 : 20 + size].decode()
 
     def work(self):
-        """In a process of its own: failures, outcomes, how many were done."""
+        """In a process of its own: failures, outcomes, how many were done, and where to go on, or None
+        at the end."""
         prepare()
         end = time.monotonic() + self.seconds - self.spent
         range_ = Range(self.module, self.type)
         titles = sorted(range_.operations)
         random.Random(f"{self.seed}/{self.type}/{self.memory}").shuffle(titles)
-        failures, outcomes, done = [], collections.Counter(), 0
-        for place in range(self.operation, len(titles)):
-            title = titles[place]
-            self.note(place, -1, done, f"{self.module}|{self.type}|{self.memory}|{title}, unarmed")
-            rng = random.Random(f"{self.seed}/{self.type}/{self.memory}/{title}")
+        outcomes, done = collections.Counter(), 0
+        for position, text in self.attacks(range_, titles):
+            if time.monotonic() > end:
+                break
+            self.note(position, done, str(text))
             signal.alarm(STUCK_SECONDS)
-            for number, attack in enumerate(attacks_on(range_, self.memory, title, rng)):
-                if self.each is not None and number >= self.each:
-                    break
-                if place == self.operation and number < self.skip:
-                    continue
-                if time.monotonic() > end:
-                    return failures, outcomes, done, True
-                self.note(place, number, done, str(attack))
-                signal.alarm(STUCK_SECONDS)
-                faults, (outcome, callbacks) = range_.run(attack)
-                done += 1
-                outcomes[f"operation {outcome}"] += 1
-                for name, count in callbacks.items():
-                    outcomes[f"callback {name}"] += count
-                if faults:
-                    failures.append((str(attack), faults[:4]))
-                    # What is lost stays lost, and what is corrupt strikes later.
-                    signal.alarm(0)
-                    return failures, outcomes, done, (place, number + 1)
+            if not isinstance(text, Attack):
+                continue
+            faults, (outcome, callbacks) = range_.run(text)
+            done += 1
+            outcomes[f"operation {outcome}"] += 1
+            for name, count in callbacks.items():
+                outcomes[f"callback {name}"] += count
+            if faults:
+                # What is lost stays lost, and what is corrupt strikes later: in another process.
+                signal.alarm(0)
+                after = (*position[:2], position[2] + 1)
+                return [(str(text), faults[:4])], outcomes, done, after
         signal.alarm(0)
-        return failures, outcomes, done, True
+        return [], outcomes, done, None
+
+    def attacks(self, range_, titles):
+        """A few on each operation, round by round until there are no more, from the position on. In
+        front of those on one operation comes what runs without an attack."""
+        first_round, first_place, first_number = self.position
+        for turn in range(first_round, sys.maxsize):
+            rest = False
+            for place, title in enumerate(titles):
+                if turn == first_round and place < first_place:
+                    rest = True
+                    continue
+                resumed = (turn, place) == (first_round, first_place)
+                yield (turn, place, -1), f"{self.type} {self.memory}: {title}, without an attack"
+                rng = random.Random(f"{self.seed}/{self.type}/{self.memory}/{title}")
+                found = attacks_on(range_, self.memory, title, rng)
+                for number, attack in enumerate(itertools.islice(found, EACH * (turn + 1))):
+                    rest = rest or number >= EACH * turn
+                    if number >= max(EACH * turn, first_number if resumed else 0):
+                        yield (turn, place, number), attack
+            if not rest:
+                return
 
 
 def prepare():
@@ -117,21 +131,20 @@ def told(ending):
     return f"{failure}\n{ending.errors}" if ending.errors else failure
 
 
-def run(modules, seed, seconds, types=None, each=EACH, jobs=2, most=30, memories=None):
-    """Attacks for so long; returns failures as (attack, what, whether it happens alone too)."""
+def run(modules, seed, seconds, types=None, memories=None, jobs=2, most=30):
+    """Attacks for so long; returns failures as (attack, what, what it does alone), how many attacks
+    there were, and what became of operations and callbacks."""
     chosen = [
         (module, name, memory)
         for module in modules
         for name, memory in cells(module)
         if (types is None or name in types) and (memories is None or memory in memories)
     ]
-    share = seconds * jobs / len(chosen)
-    todo = [Cell(*cell, seed, share, each) for cell in chosen]
+    todo = [Cell(*cell, seed, seconds * jobs / len(chosen)) for cell in chosen]
     failures = []
     while waiting := [cell for cell in todo if not cell.ended]:
         for cell in waiting:
-            # A process that dies before it says anything has done nothing.
-            cell.note(cell.operation, cell.skip, 0, "nothing yet")
+            cell.note(cell.position, 0, "nothing yet")
         tasks = [Task(cell.work, cell.seconds - cell.spent + 2 * STUCK_SECONDS) for cell in waiting]
         for place, ending in run_tasks(tasks, jobs):
             cell = waiting[place]
@@ -140,18 +153,15 @@ def run(modules, seed, seconds, types=None, each=EACH, jobs=2, most=30, memories
                 found, outcomes, done, position = ending.result
                 cell.failures += [(text, "; ".join(faults)) for text, faults in found]
                 cell.outcomes += outcomes
-                cell.done += done
-                if position is True:
-                    cell.ended = True
-                else:
-                    cell.operation, cell.skip = position
+                cell.ended = position is None
             else:
-                operation, number, done, text = cell.noted()
-                cell.done += done
+                position, done, text = cell.noted()
                 cell.failures.append((text, told(ending)))
-                cell.operation, cell.skip = operation, number + 1
-                if number < 0:
-                    cell.operation, cell.skip = operation + 1, 0
+                turn, operation, number = position
+                # Without an attack, what crashes does so again.
+                position = (turn, operation + 1, 0) if number < 0 else (turn, operation, number + 1)
+            cell.position = position or cell.position
+            cell.done += done
             if cell.spent >= cell.seconds or len(cell.failures) >= most:
                 cell.ended = True
     for cell in todo:

@@ -16,7 +16,9 @@ ABILITIES = frozenset(
 
 
 def managed(element, array):
-    return array
+    """The array that has the cells, which can be resized: NumPy gives a view of it."""
+    owner = array.base
+    return owner if owner is not None and owner.shape == array.shape else array
 
 
 def unpickled(element, array):
