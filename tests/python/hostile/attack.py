@@ -57,15 +57,13 @@ class Hand:
         self.outcomes = {}
 
     def array(self):
-        arrays = (
-            []
-            if self.subject is None
-            else [array for array in self.subject.sources() if array is not None and array.size]
-        )
+        arrays = [array for array in self.subject.sources() if array.size]
         if not arrays:
             return None
         first = arrays[0]
-        return first if self.rng.random() < 0.6 else self.rng.choice(arrays)
+        if self.attack.callback in callbacks.FREEING or self.rng.random() < 0.6:
+            return first
+        return self.rng.choice(arrays)
 
     def act(self):
         array = self.array()
@@ -85,11 +83,7 @@ class Hand:
         self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
 
     def drop(self):
-        """Forgets the arrays; the operation has what it needs."""
-        subject, self.subject = self.subject, None
-        if subject is not None:
-            for name in ("a", "b", "h", "m"):
-                subject.__dict__.pop(name, None)
+        self.subject.forget()
 
 
 class Range:
@@ -206,8 +200,6 @@ class Range:
         """The arrays that are left are sound."""
         faults = []
         for array in subject.sources():
-            if array is None:
-                continue
             try:
                 array.tolist()
                 str(array)
@@ -227,12 +219,13 @@ def attacks_on(range_, memory, title, rng):
     counts = range_.profile(title, memory)
     if not counts:
         return
-    direct = title.startswith("direct: ") and memory in ("managed", "unpickled")
+    direct = title.startswith("direct: ") and title not in operations.HOLD_VIEWS
+    resizable = direct and memory in ("managed", "unpickled")
     chosen = []
     for hook, count in counts.items():
         for after in sorted({0, count // 2, count - 1}):
             for name in callbacks.CALLBACKS:
-                if name in callbacks.FREEING and not direct:
+                if name in callbacks.FREEING and not resizable:
                     continue
                 chosen.append((hook, after, name, "alone"))
         for name in callbacks.CALLBACKS:

@@ -16,6 +16,30 @@ add = DIRECT.add
 #: Of the check: sections about files, threads and processes of their own, and operations that are
 #: not about arrays at hand.
 LEFT_OUT = {"threads", "random"}
+#: Of the direct ones: those that hold a view of the array or an iterator over it, which keep pointers
+#: to its cells between the calls of loops.
+HOLD_VIEWS = {
+    "direct: " + name
+    for name in (
+        "assign itself backwards",
+        "assign flat",
+        "ufunc over a neighbour",
+        "reduce rows",
+        "matmul",
+        "outer",
+        "hash",
+        "repr",
+        "str",
+        "nditer",
+        "buffered nditer",
+        "np.resize",
+        "delete",
+        "insert",
+        "append",
+        "roll",
+        "tile",
+    )
+}
 
 
 def _out(s, work):

@@ -70,7 +70,16 @@ class Target(Subject):
         super().__init__(element)
 
     def _handed(self, array):
-        return super()._handed(self._memory(self._element, array))
+        """Kept as they are: NumPy resizes no array that something has a weak reference to."""
+        moved = self._memory(self._element, array)
+        self.handed.append(lambda: moved)
+        return moved
+
+    def forget(self):
+        """Lets its arrays go; an operation has what it needs."""
+        self.handed.clear()
+        for name in ("a", "b", "h", "m"):
+            self.__dict__.pop(name, None)
 
     def prime(self):
         """What operations ask for is there before a hook is armed."""
