@@ -11,6 +11,7 @@ import importlib.util
 import random
 import sys
 
+from . import callbacks
 from .run import alone, report, run
 from .subjects import MODULES
 
@@ -22,6 +23,7 @@ def main():
     parser.add_argument("--modules", help="names, separated by commas; all that are there")
     parser.add_argument("--types", help="names, separated by commas")
     parser.add_argument("--memory", help="kinds of memory, separated by commas")
+    parser.add_argument("--callbacks", help="what hooks do: names, separated by commas")
     parser.add_argument("--most", type=int, default=30, help="failures of a type and memory")
     parser.add_argument("--attack", help="this one only, as a report names it")
     given = parser.parse_args()
@@ -34,6 +36,9 @@ def main():
         modules = given.modules.split(",")
     types = given.types.split(",") if given.types else None
     memories = given.memory.split(",") if given.memory else None
+    if given.callbacks:
+        for name in set(callbacks.CALLBACKS) - set(given.callbacks.split(",")):
+            del callbacks.CALLBACKS[name]
     print(f"seed {given.seed}, {' and '.join(modules)}", flush=True)
     failures, done, outcomes = run(
         modules, given.seed, given.seconds, types, memories, most=given.most

@@ -2,6 +2,7 @@
 
 import gc
 import importlib
+import os
 import random
 import sys
 import threading
@@ -28,7 +29,9 @@ class Attack:
     #: The hook's calls before the one that does it.
     after: int
     callback: str
-    #: "alone"; "thread": another thread does it all the time, and the hook lets it run.
+    #: "alone": the hook does it once. "nested": and again, from within what it does. "storm": all hooks
+    #: that the operation comes through do, too. "thread": another thread does it all the time, and the
+    #: hook lets it run.
     where: str
     #: Which of the arrays at hand, and whether the hook fails then.
     seed: int
@@ -50,7 +53,12 @@ class Hand:
         self.rng = random.Random(attack.seed)
         self.subject = subject
         self.values = subject.values
-        self.fails = attack.where == "alone" and self.rng.random() < 0.15
+        # Not where NumPy buffers cells that are not aligned: what it has copied when a copy fails
+        # stays in the buffers, whatever the dtype.
+        buffered = attack.memory in ("packed", "aligned")
+        self.fails = attack.where != "thread" and not buffered and self.rng.random() < 0.15
+        #: Whether this is a forked child, in the middle of the operation; the children of this process.
+        self.is_child, self.children = False, []
         #: What the callback made, until the end of the attack.
         self.kept = []
         self.faults = []
@@ -156,6 +164,7 @@ class Range:
         outcomes = dict(hand.outcomes)
         if hasattr(module, "release_views"):
             module.release_views()
+        is_child, children = hand.is_child, hand.children
         subject = hand = None
         if not self.balanced(before):
             after = self.books()
@@ -165,6 +174,13 @@ class Range:
             faults.append(f"objects (own count, stats) before and after: {changed}")
         faults += module.violations()
         faults += [f"unraisable: {what}" for what in self.unraisable]
+        if is_child:
+            print(*faults, sep="\n", file=sys.stderr, flush=True)
+            os._exit(1 if faults else 0)
+        for child in children:
+            _, status = os.waitpid(child, 0)
+            if status != 0:
+                faults.append(f"a child ended with {os.waitstatus_to_exitcode(status)}")
         return faults, (outcome, outcomes)
 
     def fight(self, attack, subject, hand):
@@ -182,8 +198,13 @@ class Range:
             module.on(attack.hook, callbacks.let_others_run_alone, after=0, times=-1)
             thread.start()
             started.wait()
-        else:
+        elif attack.where == "alone":
             module.on(attack.hook, hand.act, after=attack.after, times=1)
+        else:
+            module.set_depth(3)
+            hooks = module.hooks() if attack.where == "storm" else [attack.hook]
+            for hook in hooks:
+                module.on(hook, hand.act, after=attack.after, times=4)
         try:
             for _ in range(1 if stop is None else 3):
                 run(subject)
@@ -195,6 +216,7 @@ class Range:
                 stop.set()
                 thread.join()
             module.off()
+            module.set_depth(1)
 
     def look(self, subject):
         """The arrays that are left are sound."""
@@ -204,7 +226,7 @@ class Range:
                 array.tolist()
                 str(array)
                 if array.size and array.flags.writeable:
-                    array[...] = array[::-1]
+                    array[...] = np.flip(array)
             except denizen.BorrowError:
                 pass  # a view is kept
             except Exception as error:
@@ -227,7 +249,8 @@ def attacks_on(range_, memory, title, rng):
             for name in callbacks.CALLBACKS:
                 if name in callbacks.FREEING and not resizable:
                     continue
-                chosen.append((hook, after, name, "alone"))
+                for where in ("alone", "nested", "storm"):
+                    chosen.append((hook, after, name, where))
         for name in callbacks.CALLBACKS:
             if name not in callbacks.UNTHREADED:
                 chosen.append((hook, 0, name, "thread"))

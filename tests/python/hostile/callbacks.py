@@ -2,7 +2,10 @@
 
 import copy
 import gc
+import os
 import pickle
+import signal
+import sys
 import time
 
 import numpy as np
@@ -14,7 +17,7 @@ CALLBACKS = {}
 #: is in the middle of an operation of several steps, and views keep theirs.
 FREEING = {"resize", "shrink", "set state"}
 #: Those that only make sense where the operation runs.
-UNTHREADED = {"drop", *FREEING}
+UNTHREADED = {"drop", "fork", *FREEING}
 
 
 def callback(name):
@@ -162,6 +165,36 @@ def drop(hand, x):
 @callback("collect")
 def collect(hand, x):
     gc.collect(0)
+
+
+@callback("audit")
+def audit(hand, x):
+    with denizen.audit():
+        kept = x.copy()
+    del kept
+
+
+@callback("handler")
+def handler(hand, x):
+    with denizen.handler():
+        np.add(np.zeros(x.shape), 1)
+        x.copy()
+
+
+@callback("fork")
+def fork(hand, x):
+    """A child that goes on in the middle of the operation, after it has tried to write."""
+    if hand.is_child or hand.children:
+        return
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        hand.is_child = True
+        hand.quietly(write, x)
+        hand.quietly(read, x)
+    else:
+        hand.children.append(child)
 
 
 @callback("yield")

@@ -48,6 +48,13 @@ def _out(s, work):
     return out
 
 
+def _stays(s):
+    scalar = s.a[3]
+    s.a[3] = 12
+    s.a.sort()
+    return str(scalar)
+
+
 def _resized(s, size):
     x = s.a
     x.resize(size, refcheck=False)
@@ -162,6 +169,15 @@ add("insert", lambda s: np.insert(s.a, 2, s.b[:2]))
 add("append", lambda s: np.append(s.a, s.b))
 add("inspect", lambda s: denizen.inspect(s.a))
 add("zeros", lambda s: s.zeros(5).tolist())
+add("an array dies", lambda s: [s.array(s.values[:10]) for _ in range(2)] and None)
+add("scalars compute", lambda s: (s.a[0] + s.a[1], -s.a[2], s.a[3] * 2))
+add("scalars compare", lambda s: (s.a[0] == s.a[1], s.a[0] < s.a[1], s.a[0] == 5))
+add("scalars as numbers", lambda s: (float(s.a[0]), int(s.a[1]), bool(s.a[2])))
+add("scalars as texts", lambda s: (str(s.a[0]), repr(s.a[1]), f"{s.a[2]}"))
+add("scalars are copied", lambda s: (copy.copy(s.a[0]), copy.deepcopy(s.a[1])))
+add("scalars are pickled", lambda s: pickle.loads(pickle.dumps([s.a[0], s.a[1]])))
+add("scalars as arrays", lambda s: (np.array(s.a[0]), np.array([s.a[1], s.a[2]])))
+add("a scalar stays while its cell is written", lambda s: _stays(s))
 add("roll", lambda s: np.roll(s.a, 3))
 add("tile", lambda s: np.tile(s.a, 3))
 add("clip", lambda s: s.a.clip(s.values[0], s.values[2]))

@@ -95,8 +95,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes that the promise was broken.
+/// Notes that the promise was broken; with HOSTILE_BACKTRACE=1 it says where.
 pub fn violation(message: String) {
+    if std::env::var_os("HOSTILE_BACKTRACE").is_some() {
+        eprintln!("{message}\n{}", std::backtrace::Backtrace::force_capture());
+    }
     let mut all = locked(&VIOLATIONS);
     if all.len() < KEPT {
         all.push(message);
