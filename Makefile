@@ -11,7 +11,9 @@
 #   make check PYTHON=...        NumPy's operations on the bundled types and two C++ examples
 #   make faults PYTHON=...       the operations with each of their steps failing once
 #   make full PYTHON=...         the same on every type that the tests register
-#   make stress PYTHON=...       eight threads at work on each type, for STRESS_SECONDS in all
+#   make stress PYTHON=...       eight threads at work on each type, for STRESS_SECONDS in all; then
+#                                make hostile for as long
+#   make hostile PYTHON=...      hooks of elements that use the array at hand, for HOSTILE_SECONDS
 #   make asan [ASAN=all]         the Python tests under AddressSanitizer and LeakSanitizer: a part, or all
 #   make valgrind-cpp            those of the C and C++ modules that are marked short, under valgrind
 #   make header                  write the C header anew from src/abi
@@ -24,6 +26,7 @@ FUZZ_SECONDS ?= 300
 FUZZ_TARGETS ?=
 export PLAIN
 STRESS_SECONDS ?= 60
+HOSTILE_SECONDS ?= $(STRESS_SECONDS)
 CARGO ?= cargo
 # Worker processes of pytest; empty runs the tests in one process.
 PYTEST_WORKERS ?= 2
@@ -52,7 +55,7 @@ CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
 .PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-lifecheck \
-	test-fuzz test-python test-clients test-pytest test-cpp check faults full stress asan valgrind-cpp lint \
+	test-fuzz test-python test-clients test-pytest test-cpp check faults full stress hostile asan valgrind-cpp lint \
 	lint-rust lint-python fuzz corpus valgrind \
 	header bench clean
 
@@ -224,6 +227,13 @@ stress: $(STAMPS)/cpp $(STAMPS)/clients
 	@echo "== threads under stress on $(VERSION)"
 	cd tests/python && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m stress \
 		--seconds $(STRESS_SECONDS) $(STRESS)
+	@$(MAKE) --no-print-directory hostile
+
+# It prints the seed of its choices; docs/checking.md says what it tries.
+hostile: $(STAMPS)/cpp $(STAMPS)/clients
+	@echo "== hooks that use the array at hand on $(VERSION)"
+	cd tests/python && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m hostile \
+		--seconds $(HOSTILE_SECONDS) $(HOSTILE)
 
 $(STAMPS)/cpp-asan: $(STAMPS)/cpp
 	@echo "== building the C and C++ modules with AddressSanitizer"

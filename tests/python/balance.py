@@ -27,6 +27,10 @@ OWN_COUNTERS = {
         "misused tracers": lambda client: client.countdown.counts["dead tracers used"],
     },
     "denizen_sorting": {"live": lambda client: client.live()},
+    "denizen_hostile": {
+        "live": lambda client: sum(count for _, count in client.live()),
+        "violations": lambda client: len(client.violations()),
+    },
 }
 
 
