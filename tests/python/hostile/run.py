@@ -4,6 +4,7 @@ import collections
 import faulthandler
 import itertools
 import mmap
+import os
 import random
 import signal
 import struct
@@ -102,6 +103,8 @@ class Cell:
 
 
 def prepare():
+    # Of panics, which are many.
+    os.environ["RUST_BACKTRACE"] = "0"
     faulthandler.enable()
     faulthandler.register(signal.SIGALRM, all_threads=True, chain=True)
 

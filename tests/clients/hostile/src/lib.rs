@@ -55,9 +55,7 @@ macro_rules! describe {
             .unary("absolute", |x: &Text<$kind>| {
                 Text::from_number(Hook::Negative, x.to_number(Hook::Negative)?.wrapping_abs())
             })
-            .predicate("isfinite", |x: &Text<$kind>| {
-                x.to_number(Hook::Predicate).map(|_| true)
-            })
+            .predicate("isfinite", |x: &Text<$kind>| x.to_number(Hook::Predicate).map(|_| true))
             .unary_pair("modf", |x: &Text<$kind>| {
                 Text::hook(Hook::Pair, &[x])?;
                 Ok::<_, denizen::Error>((Text::of(0), Text::of(x.value())))
