@@ -33,6 +33,11 @@ TYPES = [getattr(hostile, name) for name in hostile.types() if name != "Only"]
 def make(T, size=10, value=1):
     return np.full(size, value, dtype=T)
 
+def of_destructors(T):
+    '''How a destructor's use of an array ends that an operation is at work on: those of types that say
+    that they need no GIL run under the lock.'''
+    return {"works", "BorrowError"} if T.__name__.startswith("Free") else {"works"}
+
 def outcome(work):
     '''How something ended that is called, or executed as a text.'''
     try:
@@ -159,7 +164,8 @@ def test_a_hook_that_assigns_to_its_operand_is_refused_or_changes_nothing_it_was
                 ("from_float", "a[...] = np.arange(10.0)"),
                 ("from_int", "a[...] = np.arange(10)"),
                 ("from_python", "a[...] = list(range(10))"),
-                ("parse", "a[...] = [str(i) for i in range(10)]"),
+                ("from_python", "a[...] = [str(i) for i in range(10)]"),
+                ("parse", "a[...] = np.arange(10).astype('U5')"),
                 ("display", "a.astype('U30')"),
                 ("save", "pickle.dumps(a)"),
                 ("nonzero", "np.nonzero(a)"),
@@ -207,7 +213,7 @@ def test_a_destructor_reads_its_own_array_and_sees_whole_objects():
         assert outcome(operation) == "works"
         hostile.off()
         assert on.outcomes or not RUST
-        assert set(on.outcomes) <= {"works"}, on.outcomes
+        assert set(on.outcomes) <= of_destructors(T), on.outcomes
         for x in copies:
             str(x)
         """,
@@ -240,7 +246,7 @@ def test_a_copy_made_by_the_destructors_of_what_an_assignment_replaces_is_of_liv
         a[:] = b
         a[:] = np.zeros(200, T)
         hostile.off()
-        assert set(on.outcomes) == {"works"}
+        assert on.outcomes and set(on.outcomes) <= of_destructors(T), set(on.outcomes)
         assert all(set(x.astype(int)) <= {0, 1, 5} for x in copies)
         """
     )
@@ -451,7 +457,8 @@ def test_a_resize_from_the_middle_of_an_operation_raises():
         for size in (2, 30, 3000):
             a, b = make(T), make(T, value=5)
             v = b[0]
-            on = On(hook, lambda: a.resize(size, refcheck=False))
+            # The first copy of what an array is filled with is NumPy's own.
+            on = On(hook, lambda: a.resize(size, refcheck=False), 1 if "fill" in operation else 0)
             exec(operation, globals())
             hostile.off()
             expected = [["BorrowError"]] if RUST or hook != "clone" else [["BorrowError"], []]
@@ -468,7 +475,8 @@ def test_a_resize_from_the_middle_of_an_operation_raises():
                 ("to_float", "a.astype(float)"),
                 ("from_int", "a[...] = np.arange(10)"),
                 ("from_python", "a[...] = list(range(10))"),
-                ("parse", "a[...] = [str(i) for i in range(10)]"),
+                ("from_python", "a[...] = [str(i) for i in range(10)]"),
+                ("parse", "a[...] = np.arange(10).astype('U5')"),
                 ("add", "np.add(a, b, out=a)"),
                 ("add", "a.sum()"),
                 ("compare", "a.sort()"),
@@ -489,7 +497,8 @@ def test_a_destructor_uses_an_array_that_shrinks_and_nothing_is_lost_or_counted_
         a.resize(3, refcheck=False)
         hostile.off()
         assert set(on.outcomes) <= {"works", "BorrowError"} and on.outcomes, on.outcomes
-        assert a.size == 3 and set(a.astype(int)) <= {1, 9}
+        # A sort puts the cells that are vacant already in front.
+        assert a.size == 3 and set(a.astype(int)) <= {0, 1, 9}, a
         """,
         {"callback": "a.copy()"},
         {"callback": "a.tolist()"},
