@@ -25,7 +25,6 @@ use crate::{
     erased::Failure,
     handler::note::Content,
     numpy_abi::{self, NumpyApi, PyArray_Descr, PyArrayObject, flags::*},
-    segment::Segment,
 };
 use pyo3::{
     exceptions::PyValueError,
@@ -207,11 +206,11 @@ fn hidden<T>(container: Bound<'_, T>) -> Bound<'_, T> {
 unsafe fn refuse_if_in_use(py: Python<'_>, array: *mut PyArrayObject) -> PyResult<()> {
     // SAFETY: the caller's promise: the memory is there as long as the array has it.
     unsafe {
-        let data = (*array).data.cast::<u8>();
-        let segment = access::segment_of(data);
-        let Some(place) = access::place_of(segment.as_ref(), data) else { return Ok(()) };
-        let bytes = segment.map_or(1, Segment::byte_len).max(1);
-        match place.lock.try_borrow(0..bytes, true) {
+        if (*array).flags & NPY_ARRAY_OWNDATA == 0 {
+            return Ok(());
+        }
+        let Some(segment) = access::segment_of((*array).data.cast()) else { return Ok(()) };
+        match segment.lock().try_borrow(0..segment.byte_len().max(1), true) {
             Ok(borrow) => drop(borrow),
             Err(error) => {
                 let failure = Failure::new(
