@@ -10,6 +10,7 @@
 #define NPY_TARGET_VERSION NPY_2_4_API_VERSION
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #include <numpy/ndarraytypes.h>
+#include <numpy/arrayscalars.h>
 #include <numpy/dtype_api.h>
 
 /* Macros of the headers are not all parenthesized. */
@@ -35,6 +36,13 @@ static void structs(void)
     FIELD(PyArrayObject_fields, weakreflist);
     FIELD(PyArrayObject_fields, _buffer_info);
     FIELD(PyArrayObject_fields, mem_handler);
+
+    SIZE(PyVoidScalarObject);
+    FIELD(PyVoidScalarObject, obval);
+    FIELD(PyVoidScalarObject, descr);
+    FIELD(PyVoidScalarObject, flags);
+    FIELD(PyVoidScalarObject, base);
+    FIELD(PyVoidScalarObject, _buffer_info);
 
     SIZE(PyArray_Descr);
     FIELD(PyArray_Descr, typeobj);

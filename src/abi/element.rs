@@ -155,7 +155,8 @@ pub type SaveFn = unsafe extern "C" fn(
 ) -> Status;
 
 /// Reads one value from text (UTF-8) or from bytes of the codec into a cell that may be live.
-/// All bytes must be used. On failure the cell is as it was.
+/// All bytes must be used. On failure the cell is as it was. The bytes may be anything: a pickle that
+/// somebody changed is passed on as it is.
 pub type LoadFn = unsafe extern "C" fn(
     context: *mut c_void,
     cell: *mut u8,
@@ -248,7 +249,7 @@ pub struct ElementVTable {
     pub from_text: Option<LoadFn>,
     /// Codec for pickle; NULL: text where T has both directions, else refused.
     pub save: Option<SaveFn>,
-    /// The other direction of `save`.
+    /// The other direction of `save`, which also gets bytes that no `save` made.
     pub load: Option<LoadFn>,
     /// Python scalar; NULL: the scalar class that the runtime makes.
     pub to_python: Option<ToPythonFn>,

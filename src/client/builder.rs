@@ -397,7 +397,12 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         this
     }
 
-    /// Bytes for pickle. `load` gets exactly the bytes that `save` made.
+    /// Bytes for pickle: `save` writes a value, `load` reads one.
+    ///
+    /// `load` is given *any* bytes. They come out of a file that somebody may have changed, and
+    /// nothing checks them before: it answers for every invariant of `T`, and fails where they are no
+    /// value that `save` would have written. (As a safe function it can do no worse than that; one
+    /// that calls `unsafe` code, such as `from_utf8_unchecked`, has to prove what that asks.)
     pub fn codec<B, R>(
         self,
         save: impl Fn(&T) -> B + Send + Sync + 'static,

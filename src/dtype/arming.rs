@@ -10,7 +10,10 @@
 //! leaves its context to the next one.
 
 use super::errors;
-use crate::{abi, erased::ElementType, handler::note};
+use crate::{
+    abi,
+    handler::note::{self, Content},
+};
 use pyo3::ffi;
 use std::{
     cell::Cell,
@@ -82,14 +85,19 @@ pub fn is_enabled() -> bool {
 
 /// Makes our handler current for the allocation that follows. Idempotent. GIL held.
 ///
+/// NumPy asks for the loops of a structure's fields one after the other: each arms, and the
+/// allocation comes after the last. Where NumPy runs out of memory in between (it allocates for
+/// fields that are structures), the arming ends at this thread's next allocation of ours, or where
+/// [`withdraw`] is called.
+///
 /// Where it cannot (no memory for a context), the array is simply foreign: it lives by its cells.
 #[inline]
-pub(super) fn arm(element: &'static ElementType) {
+pub(super) fn arm(content: Content) {
     if !is_enabled() {
         return;
     }
     if note::is_armed() {
-        note::amend(element);
+        note::amend(content);
         return;
     }
     let entered = CONTEXT.try_with(|own| {
@@ -102,11 +110,16 @@ pub(super) fn arm(element: &'static ElementType) {
         !context.is_null() && unsafe { ffi::PyContext_Enter(context) } == 0
     });
     if entered == Ok(true) {
-        note::leave(element, disarm);
+        note::leave(content, disarm);
     } else {
         // SAFETY: GIL held. A failure to arm is no failure of the array.
         unsafe { ffi::PyErr_Clear() };
     }
+}
+
+/// Ends an arming that no allocation followed.
+pub(super) fn withdraw() {
+    note::take();
 }
 
 /// Leaves the private context. The note is taken already.

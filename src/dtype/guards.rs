@@ -19,20 +19,28 @@
 //! | a result is returned beside the exception of an element | `a.argmax()`, `a.tolist()`, pickle | open | [`results`]: the result is given up |
 //! | an assignment of a structure is done beside the exception of a field | `a[0] = b[0]` | 2.5.2 | [`assignment`]: it has failed |
 //! | `compare` called though it is NULL | sorts of structures with a field that has no order | 2.5.0 | `arrfuncs` fills the slot |
-//! | a list of elements is read behind its end | `a.__setstate__(..)` of a shape that is too large | open | [`state`]: refused |
+//! | bytes of cells are lent for reading and writing where no format is asked for, copied out, and found under other strides | `io.BytesIO(..).readinto(a)`, `hashlib.md5(a)`, `a.tobytes()`, `a.strides = ..` | open | [`bytes`]: refused |
+//! | a dtype changes under arrays that have it | `a.dtype.__setstate__(..)`, `a.dtype.__reduce__()[2][4].update(..)` | open | [`structures`]: refused where elements come in or go; a copy of the fields |
+//! | memory that an object describes is taken for cells | `np.array` of an object with `__array_interface__` | open | [`interface`]: refused |
+//! | a list of elements is read behind its end, or while it changes; the memory goes under views of it, and the new one has no segment | `a.__setstate__(..)` | open | [`state`]: a new array takes the state |
 //! | quicksort leaves the array where a comparison contradicts itself | `a.partition(3)`, sorts of structures | open | [`sorts`]: sorts that stay inside |
 //!
-//! Our dtype in structures, and before 2.5.2 in subarrays, is right by the cells, without a header.
+//! [`holding`] says which dtypes and arrays these are.
 
 mod assignment;
 mod buffers;
+mod bytes;
+mod holding;
+mod interface;
 mod put;
 mod results;
 mod sorts;
 mod state;
+mod structures;
 
+use self::holding::holds_ours;
 use super::{DType, errors, linalg_guard, methods};
-use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArray_Descr, PyArrayObject, flags::*};
+use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArrayObject, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
     ffi,
@@ -70,6 +78,9 @@ pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     linalg_guard::install(py)?;
     methods::install(py, numpy)?;
     buffers::install(py, numpy)?;
+    bytes::install(py, numpy)?;
+    interface::install(py, numpy)?;
+    structures::install(py, numpy)?;
     results::install(py, numpy)?;
     sorts::install(py, numpy)?;
     put::install(py, numpy)?;
@@ -92,6 +103,38 @@ fn each_class(
         each_class(class.cast::<PyType>()?, function)?;
     }
     Ok(())
+}
+
+/// Puts a function in the place of a method in C, which is called by the convention of `flags`.
+/// Idempotent; says whether the method is made as expected.
+///
+/// # Safety
+/// `guarded` is called by the convention of `flags`, and calls `original` by it; GIL held.
+unsafe fn wrap_method(
+    class: &Bound<'_, PyType>,
+    name: &str,
+    flags: c_int,
+    original: &AtomicPtr<c_void>,
+    guarded: ffi::PyMethodDefPointer,
+) -> PyResult<bool> {
+    if !original.load(Relaxed).is_null() {
+        return Ok(true);
+    }
+    let method = class.getattr(name)?;
+    // SAFETY: a method descriptor is what its type says; its definition is NumPy's own, which lives
+    // forever, and each member of the union is a pointer to a function.
+    unsafe {
+        if ffi::Py_TYPE(method.as_ptr()) != &raw mut ffi::PyMethodDescr_Type {
+            return Ok(false);
+        }
+        let definition = (*method.as_ptr().cast::<ffi::PyMethodDescrObject>()).d_method;
+        if definition.is_null() || (*definition).ml_flags != flags {
+            return Ok(false);
+        }
+        original.store((*definition).ml_meth.PyCFunction as *mut c_void, Relaxed);
+        (*definition).ml_meth = guarded;
+    }
+    Ok(true)
 }
 
 /// Puts `c_einsum` in the two modules that have NumPy's: `np.einsum` takes it from the second.
@@ -334,68 +377,5 @@ unsafe fn in_order_of(array: *mut PyArrayObject, value: *mut ffi::PyObject) -> *
             return ffi::Py_NewRef(value);
         }
         ffi::PyObject_CallMethod(value, c"copy".as_ptr(), c"s".as_ptr(), c"F".as_ptr())
-    }
-}
-
-/// Whether a dtype is ours or a structure with a field of ours.
-///
-/// # Safety
-/// `descr` is a descriptor; GIL held.
-unsafe fn holds_ours(descr: *mut PyArray_Descr) -> bool {
-    // SAFETY: the caller's promise; `fields` and `subdtype` are attributes of every dtype.
-    unsafe {
-        if DType::try_of_descr(descr).is_some() {
-            return true;
-        }
-        // Structures inherit the flag from their fields.
-        if (*descr).type_num != NPY_VOID || (*descr).flags & NPY_ITEM_REFCOUNT == 0 {
-            return false;
-        }
-        let held = fields_hold_ours(descr.cast());
-        if !ffi::PyErr_Occurred().is_null() {
-            // The flat iterator is right for every dtype.
-            ffi::PyErr_Clear();
-            return true;
-        }
-        held
-    }
-}
-
-/// # Safety
-/// `descr` is a descriptor of kind void; GIL held. An exception may be set afterwards.
-unsafe fn fields_hold_ours(descr: *mut ffi::PyObject) -> bool {
-    // SAFETY: new references are dropped here; borrowed ones live in their tuples.
-    unsafe {
-        let subdtype = ffi::PyObject_GetAttrString(descr, c"subdtype".as_ptr());
-        if subdtype.is_null() {
-            return false;
-        }
-        let mut held = false;
-        if ffi::PyTuple_Check(subdtype) != 0 {
-            held = holds_ours(ffi::PyTuple_GetItem(subdtype, 0).cast());
-        }
-        ffi::Py_DECREF(subdtype);
-        if held {
-            return true;
-        }
-        let fields = ffi::PyObject_GetAttrString(descr, c"fields".as_ptr());
-        if fields.is_null() || fields == ffi::Py_None() {
-            ffi::Py_XDECREF(fields);
-            return false;
-        }
-        let values = ffi::PyMapping_Values(fields);
-        ffi::Py_DECREF(fields);
-        if values.is_null() {
-            return false;
-        }
-        for index in 0..ffi::PyList_Size(values) {
-            // `(dtype, offset)` or `(dtype, offset, title)`.
-            let field = ffi::PyList_GetItem(values, index);
-            if ffi::PyTuple_Check(field) != 0 && !held {
-                held = holds_ours(ffi::PyTuple_GetItem(field, 0).cast());
-            }
-        }
-        ffi::Py_DECREF(values);
-        held
     }
 }

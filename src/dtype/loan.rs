@@ -577,7 +577,7 @@ fn in_use(element: &ElementType) -> Failure {
 fn lost(element: &ElementType) -> Failure {
     astray(
         element,
-        "this memory is a temporary of NumPy's, a field of a structure, or unpickled, where an \
+        "this memory is a temporary of NumPy's or a field of a structure, where an \
          object that moved in would be lost; assign single elements of an array: a[0] = x",
     )
 }

@@ -12,7 +12,10 @@ use super::{
 use crate::{
     audit::Operation,
     erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Staging, rules},
-    handler::{note, refusal},
+    handler::{
+        note::{self, Content},
+        refusal,
+    },
     numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
     segment::{Lost, Segment, may_be_lent},
 };
@@ -40,12 +43,13 @@ pub(super) unsafe extern "C" fn get_clear_loop(
 
 /// Picks the fill-zero loop, and arms: NumPy asks for it right before it allocates a new array.
 ///
-/// In a structured dtype the stride is the structure's, not the element's: such arrays stay on
-/// the caller's handler.
+/// In a structured dtype the stride is the structure's, not the element's, and the field (a
+/// subarray's, too, whose stride is the element's) is asked for as if it were not aligned: the
+/// segment is to be one of structures.
 pub(super) unsafe extern "C" fn get_fill_zero_loop(
     _traverse_context: *mut c_void,
     descr: *const PyArray_Descr,
-    _aligned: c_int,
+    aligned: c_int,
     fixed_stride: isize,
     out_loop: *mut Option<TraverseLoop>,
     out_auxdata: *mut *mut NpyAuxData,
@@ -54,9 +58,8 @@ pub(super) unsafe extern "C" fn get_fill_zero_loop(
     // SAFETY: NumPy passes a descriptor of ours and valid places for the results.
     unsafe {
         let element = DType::of_descr(descr).element();
-        if fixed_stride == element.size() as isize {
-            class::arm(element);
-        }
+        let side_by_side = aligned != 0 && fixed_stride == element.size() as isize;
+        class::arm(if side_by_side { Content::Cells(element) } else { Content::Structures });
         *out_loop = Some(fill_zero);
         *out_auxdata = std::ptr::null_mut();
         *flags = traverse_flags(element);

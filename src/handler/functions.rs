@@ -6,10 +6,13 @@
 //! usual, and the size that `free` gets may be wrong. The segment's header knows better. There is
 //! no error channel but NULL; a destructor that fails during `free` goes to the hook.
 
-use super::{note, objects, refusal};
+use super::{
+    note::{self, Content},
+    objects, refusal,
+};
 use crate::{
     abi,
-    erased::{ElementType, Failure},
+    erased::Failure,
     segment::{Host, Lost, ResizeError, Segment, Source},
 };
 use std::{
@@ -43,9 +46,9 @@ pub(super) fn unraisable(failure: &Failure) {
 /// Callable with any size; the result is freed with [`free`] or [`realloc`]. `context` is NULL or
 /// points to a [`Host`], for which [`Source::hosted_by`] holds.
 pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
-    let element = note::take();
+    let content = note::take();
     // SAFETY: the caller's promise.
-    allocate(unsafe { source(context) }, size, element, element.is_some())
+    allocate(unsafe { source(context) }, size, content, content.is_some())
 }
 
 /// Zeroed cells for a new array, or NULL.
@@ -53,10 +56,10 @@ pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_voi
 /// # Safety
 /// As for [`malloc`].
 pub unsafe extern "C" fn calloc(context: *mut c_void, count: usize, size: usize) -> *mut c_void {
-    let element = note::take();
+    let content = note::take();
     match count.checked_mul(size) {
         // SAFETY: the caller's promise.
-        Some(bytes) => allocate(unsafe { source(context) }, bytes, element, true),
+        Some(bytes) => allocate(unsafe { source(context) }, bytes, content, true),
         None => ptr::null_mut(),
     }
 }
@@ -73,15 +76,12 @@ unsafe fn source(context: *mut c_void) -> Source {
     }
 }
 
-fn allocate(
-    source: Source,
-    bytes: usize,
-    element: Option<&'static ElementType>,
-    zeroed: bool,
-) -> *mut c_void {
+fn allocate(source: Source, bytes: usize, content: Option<Content>, zeroed: bool) -> *mut c_void {
     // A note whose element does not fit the size was meant for another allocation. An array
     // without cells asks for one byte, and may grow.
-    let element = element.filter(|element| bytes <= 1 || bytes.is_multiple_of(element.size()));
+    let element = content
+        .and_then(Content::element)
+        .filter(|element| bytes <= 1 || bytes.is_multiple_of(element.size()));
     match Segment::allocate_from(source, bytes.max(1), CELL_ALIGN, element, zeroed) {
         Ok(segment) => segment.cells().as_ptr().cast(),
         Err(_) => ptr::null_mut(),

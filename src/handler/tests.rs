@@ -53,7 +53,7 @@ fn a_note_hints_at_cells_that_fit_and_is_for_one_allocation() {
         for function in ["malloc", "calloc", "realloc(NULL)", "realloc"] {
             let old = if function == "realloc" { unsafe { malloc(MEMORY, 1) } } else { MEMORY };
             DISARMED.set(0);
-            note::leave(element, || DISARMED.set(DISARMED.get() + 1));
+            note::leave(note::Content::Cells(element), || DISARMED.set(DISARMED.get() + 1));
             let cells = unsafe {
                 match function {
                     "malloc" => malloc(MEMORY, bytes),
@@ -71,6 +71,36 @@ fn a_note_hints_at_cells_that_fit_and_is_for_one_allocation() {
             unsafe { free(MEMORY, cells, bytes) };
             unsafe { free(MEMORY, next, size) };
         }
+    }
+}
+
+#[test]
+fn a_segment_of_structures_is_zero_and_of_no_type_and_moves_as_bytes() {
+    for function in ["malloc", "calloc"] {
+        // Memory that was used before.
+        unsafe {
+            let dirt = malloc(MEMORY, 64);
+            dirt.cast::<u8>().write_bytes(0xcd, 64);
+            free(MEMORY, dirt, 64);
+        }
+        note::leave(note::Content::Structures, || ());
+        note::amend(note::Content::Structures);
+        let cells = unsafe {
+            if function == "malloc" { malloc(MEMORY, 64) } else { calloc(MEMORY, 2, 32) }
+        };
+        let bytes = |cells: *mut c_void, count: usize| unsafe {
+            std::slice::from_raw_parts(cells.cast::<u8>(), count).to_vec()
+        };
+        assert_eq!(bytes(cells, 64), [0; 64], "{function}");
+        assert!(segment_at(cells).intended().is_none(), "{function}");
+        unsafe { cells.cast::<u8>().write_bytes(7, 64) };
+        // What NumPy cleared is gone, the rest moves; a tail is zero whatever was there before.
+        let smaller = unsafe { realloc(MEMORY, cells, 32) };
+        let larger = unsafe { realloc(MEMORY, smaller, 100_000) };
+        assert_eq!(bytes(larger, 32), [7; 32], "{function}");
+        assert!(bytes(larger, 100_000)[32..].iter().all(|byte| *byte == 0), "{function}");
+        assert!(segment_at(larger).intended().is_none(), "{function}");
+        unsafe { free(MEMORY, larger, 100_000) };
     }
 }
 

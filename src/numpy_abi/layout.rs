@@ -56,6 +56,7 @@ fn structs(table: &mut Vec<(&'static str, usize)>) {
             data, nd, dimensions, strides, base, descr, flags, weakreflist, _buffer_info,
             mem_handler,
         }
+        "PyVoidScalarObject" = PyVoidScalarObject { obval, descr, flags, base, _buffer_info }
         "PyArray_Descr" = PyArray_Descr {
             typeobj, kind, byteorder, _former_flags, type_num, flags, elsize, alignment,
             metadata, hash, reserved_null,

@@ -8,7 +8,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
-use pyo3::ffi::{PyHeapTypeObject, PyObject, PyType_Slot, PyTypeObject};
+use pyo3::ffi::{PyHeapTypeObject, PyObject, PyType_Slot, PyTypeObject, PyVarObject};
 
 use super::callbacks::*;
 
@@ -47,6 +47,23 @@ pub struct PyArrayObject {
     pub _buffer_info: *mut c_void,
     /// The capsule of the handler that made the data; NULL where the array does not own it.
     pub mem_handler: *mut PyObject,
+}
+
+/// A structured scalar (`np.void`).
+#[repr(C)]
+pub struct PyVoidScalarObject {
+    /// Reference count, type and size.
+    pub ob_base: PyVarObject,
+    /// The bytes.
+    pub obval: *mut c_char,
+    /// The dtype instance.
+    pub descr: *mut PyArray_Descr,
+    /// `NPY_ARRAY_*` flags.
+    pub flags: c_int,
+    /// The owner of the bytes, where that is not the scalar itself; else NULL.
+    pub base: *mut PyObject,
+    /// NumPy's cached buffer information.
+    pub _buffer_info: *mut c_void,
 }
 
 /// A dtype instance, common part of every dtype since NumPy 2.0.

@@ -29,6 +29,10 @@ objects! { ARRAY_TYPES, array_entry, PyTypeObject;
     PyArray_Type = 2, fn array_type;
     /// `np.dtype`.
     PyArrayDescr_Type = 3, fn descr_type;
+    /// `np.generic`.
+    PyGenericArrType_Type = 10, fn generic_type;
+    /// `np.void`.
+    PyVoidArrType_Type = 39, fn void_type;
     /// `type(np.dtype)`, the metaclass of DTypes.
     PyArrayDTypeMeta_Type = 320, fn dtype_meta_type;
 }

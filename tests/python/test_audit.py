@@ -323,13 +323,13 @@ def test_objects_that_only_move_are_in_their_scalars():
     assert report.types["denizen_raw.Single"]["destroyed"] == 1
 
 
-def test_unpickled_arrays_are_memory_of_numpys_own():
+def test_unpickled_arrays_are_managed_as_any_other():
     saved = pickle.dumps(rationals(1, 2, 3))
     with denizen.audit(raises=False) as report:
         kept = pickle.loads(saved)  # loaded
     (leak,) = report.leaks
-    assert (leak["count"], leak["where"]) == (3, "foreign")
-    assert leak["site"]["line"] == line_of("loaded")
+    assert (leak["count"], leak["where"], leak["segments"]) == (3, "managed", 1)
+    assert leak["site"]["line"] == line_of("loaded") and report.foreign == []
     assert kept.size == 3
 
 

@@ -230,6 +230,9 @@ void add_standard(PyObject *module)
                 return std::vector<std::uint8_t>(bytes, bytes + x.size() * sizeof(double));
             },
             [](const std::uint8_t *bytes, std::size_t size) {
+                if (size % sizeof(double) != 0) {
+                    throw std::invalid_argument("bytes that are no doubles");
+                }
                 vector x(size / sizeof(double));
                 if (!x.empty()) {
                     std::memcpy(x.data(), bytes, size);

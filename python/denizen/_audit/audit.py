@@ -179,7 +179,7 @@ class Audit(ContextDecorator):
 
     @property
     def foreign(self) -> list[Foreign]:
-        """What operations built in memory of NumPy's own."""
+        """What operations built in NumPy's buffers and in structured arrays."""
         return self.to_dict()["foreign"]
 
     @property

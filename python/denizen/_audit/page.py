@@ -43,7 +43,7 @@ _COUNTS = {
 
 #: What the word of a leak says about its memory.
 _PLACES = {
-    "foreign": "in memory of NumPy's own (structured or unpickled arrays, buffers)",
+    "foreign": "in structured arrays or NumPy's buffers",
     "adopted": "in memory lent to an array",
     "scalar": "in Python scalars",
     "unknown": "in a place that is not known",
@@ -406,8 +406,7 @@ _LISTS: list[tuple[str, str, str, dict[str, _Cell]]] = [
     (
         "foreign",
         "Foreign memory",
-        "Objects in memory of NumPy's own: buffers of casts and iterators, structured and "
-        "unpickled arrays.",
+        "Objects in buffers of NumPy's casts and iterators, and in structured arrays.",
         {
             "operation": _words("operation"),
             "type": _words("type"),

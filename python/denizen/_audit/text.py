@@ -149,7 +149,7 @@ def _home(leak: Leak) -> str:
         case "scalar":
             return "in Python scalars"
         case "foreign":
-            return "in memory of NumPy's own (structured or unpickled arrays, buffers)"
+            return "in structured arrays or NumPy's buffers"
         case _:
             return "in a place that is not known"
 
@@ -173,7 +173,7 @@ def _corruptions(report: Report) -> Iterator[str]:
 def _foreign(report: Report) -> Iterator[str]:
     rows = report["foreign"]
     if rows:
-        yield "in memory of NumPy's own (buffers, structured and unpickled arrays)"
+        yield "in NumPy's buffers and structured arrays"
     for row in rows[:_MOST_ROWS]:
         done = [f"{row['constructed']:,} built"] if row["constructed"] else []
         if row["relocated"]:

@@ -4,7 +4,10 @@
 //! Each function is wrapped in its `PyMethodDef`, which Python reads at every call, in all versions:
 //! a result that comes with an exception is given up, and the exception is what the caller sees.
 
-use super::{super::errors, state};
+use super::{
+    super::{arming, errors},
+    state,
+};
 use crate::{handler::refusal::Asking, numpy_abi::NumpyApi};
 use pyo3::{ffi, prelude::*};
 use std::{
@@ -114,14 +117,10 @@ unsafe extern "C" fn plain<const INDEX: usize>(
 ) -> *mut ffi::PyObject {
     // SAFETY: Python's convention for `METH_VARARGS`, by which the original was defined; GIL held.
     unsafe {
-        if INDEX == SET_STATE {
-            let py = Python::assume_attached();
-            if let Err(error) = state::check(py, arguments) {
-                error.restore(py);
-                return ptr::null_mut();
-            }
-        }
         let original: ffi::PyCFunction = std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+        if INDEX == SET_STATE {
+            return state::set_state(itself, arguments, original);
+        }
         errors::unless_raised(original(itself, arguments))
     }
 }
@@ -137,6 +136,10 @@ unsafe extern "C" fn with_keywords<const INDEX: usize>(
             std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
         let asking = (INDEX == RESIZE).then(Asking::begin);
         let result = errors::unless_raised(original(itself, arguments, keywords));
+        if INDEX == RESIZE {
+            // It asks for the fill-zero loop of what it does not fill, where that is nothing.
+            arming::withdraw();
+        }
         if let Some(reason) = asking.and_then(Asking::end) {
             if result.is_null() && ffi::PyErr_ExceptionMatches(ffi::PyExc_MemoryError) != 0 {
                 // NumPy takes each failure of the handler for a lack of memory.

@@ -127,6 +127,7 @@ def test_states_that_do_not_fit_their_array_are_errors(kind):
         state((10,), elements),
         state((3,), elements[:2]),
         state((3,), []),
+        state((3,), [*elements, elements[0]]),
         state((2, 2), elements),
         state((-1,), elements),
         state((2**40, 2**40), elements),
@@ -152,8 +153,9 @@ def test_states_that_do_not_fit_their_array_are_errors(kind):
             use(target)
         except denizen.VacantError:
             assert kind.default is None
+        assert kind.read(target) == kind.read(kind.make(4))
     target = kind.make(4)
-    target.__setstate__(state((3,), [*elements, elements[0]]))
+    target.__setstate__(state((3,), elements))
     assert kind.read(target) == texts
 
 

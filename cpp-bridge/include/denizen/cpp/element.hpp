@@ -521,8 +521,14 @@ public:
         return touch();
     }
 
-    /** Bytes for pickle. `save(const T &)` returns a std::string or a container of bytes;
-     * `load(const uint8_t *, size_t)` or `load(std::string_view)` returns a T or throws. */
+    /**
+     * Bytes for pickle. `save(const T &)` returns a std::string or a container of bytes;
+     * `load(const uint8_t *, size_t)` or `load(std::string_view)` returns a T or throws.
+     *
+     * `load` is given any bytes: they come out of a file that somebody may have changed, and nothing
+     * checks them before. It looks at the size and at every value that T relies on (lengths, indices,
+     * enumerators, pointers never), and throws where they do not fit.
+     */
     template <class S, class L>
     element &codec(S &&save, L &&load)
     {

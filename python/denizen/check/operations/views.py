@@ -1,5 +1,7 @@
 """Arrays over the cells of other arrays."""
 
+import hashlib
+import io
 from typing import Any
 
 import numpy as np
@@ -56,7 +58,16 @@ add(
 )
 add("memoryview", lambda s: _forbidden(lambda: memoryview(s.a)), lambda s: "refused")
 add("a buffer of an array's", lambda s: _forbidden(lambda: bytes(s.a.data)), lambda s: "refused")
-add("ndarray.tobytes", lambda s: len(s.a.tobytes()) == s.a.nbytes)
+add("ndarray.tobytes", lambda s: _forbidden(lambda: s.a.tobytes()), lambda s: "refused")
+add(
+    "buffer without a format",
+    lambda s: (
+        _forbidden(lambda: io.BytesIO(bytes(640)).readinto(s.a)),
+        _forbidden(lambda: hashlib.sha256(s.a)),
+        _forbidden(lambda: b"".join([s.a])),
+    ),
+    lambda s: ("refused",) * 3,
+)
 add(
     "__array_interface__",
     lambda s: (
