@@ -39,6 +39,13 @@ pub(crate) fn text(payload: &Payload) -> Option<&str> {
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
 }
 
+/// Whether a panic with this text is a lack of memory: big number crates panic where an allocation
+/// fails, and so does `Vec` for a size that no address space has.
+#[cold]
+pub(crate) fn is_lack_of_memory(text: &str) -> bool {
+    matches!(text, "out of memory" | "try to allocate too much memory" | "capacity overflow")
+}
+
 /// Where a thread waits for the end of the process, if the interpreter ends it in a call.
 ///
 /// When Python shuts down, CPython before 3.14 ends every other thread that asks for the GIL, with

@@ -28,7 +28,7 @@
 
 pub mod abi;
 
-#[cfg(any(feature = "client", feature = "runtime"))]
+#[cfg(any(feature = "client", feature = "core"))]
 mod boundary;
 #[cfg(feature = "client")]
 pub mod client;

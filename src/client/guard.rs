@@ -38,13 +38,10 @@ pub(super) fn from_panic(payload: Payload) -> Error {
     };
     let text = boundary::text(&payload).unwrap_or("a panic without a message").to_owned();
     boundary::discard(payload);
-    // Big number crates panic where an allocation fails, and so does `Vec` for a size that no
-    // address space has.
-    let kind = match text.as_str() {
-        "out of memory" | "try to allocate too much memory" | "capacity overflow" => {
-            super::ErrorKind::Memory
-        }
-        _ => super::ErrorKind::Runtime,
+    let kind = if boundary::is_lack_of_memory(&text) {
+        super::ErrorKind::Memory
+    } else {
+        super::ErrorKind::Runtime
     };
     Error::new(kind, text)
 }

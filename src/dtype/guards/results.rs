@@ -4,7 +4,10 @@
 //! Each function is wrapped in its `PyMethodDef`, which Python reads at every call, in all versions:
 //! a result that comes with an exception is given up, and the exception is what the caller sees.
 
-use super::{super::errors, state};
+use super::{
+    super::{errors, trampoline},
+    state,
+};
 use crate::{handler::refusal::Asking, numpy_abi::NumpyApi};
 use pyo3::{ffi, prelude::*};
 use std::{
@@ -112,18 +115,20 @@ unsafe extern "C" fn plain<const INDEX: usize>(
     itself: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_VARARGS`, by which the original was defined; GIL held.
-    unsafe {
-        if INDEX == SET_STATE {
-            let py = Python::assume_attached();
-            if let Err(error) = state::check(py, arguments) {
-                error.restore(py);
-                return ptr::null_mut();
+    trampoline::slot("plain", || {
+        // SAFETY: Python's convention for `METH_VARARGS`, by which the original was defined; GIL held.
+        unsafe {
+            if INDEX == SET_STATE {
+                let py = Python::assume_attached();
+                if let Err(error) = state::check(py, arguments) {
+                    error.restore(py);
+                    return ptr::null_mut();
+                }
             }
+            let original: ffi::PyCFunction = std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            errors::unless_raised(original(itself, arguments))
         }
-        let original: ffi::PyCFunction = std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        errors::unless_raised(original(itself, arguments))
-    }
+    })
 }
 
 unsafe extern "C" fn with_keywords<const INDEX: usize>(
@@ -131,23 +136,25 @@ unsafe extern "C" fn with_keywords<const INDEX: usize>(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as for `plain`, with `METH_KEYWORDS`.
-    unsafe {
-        let original: ffi::PyCFunctionWithKeywords =
-            std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        let asking = (INDEX == RESIZE).then(Asking::begin);
-        let result = errors::unless_raised(original(itself, arguments, keywords));
-        if let Some(reason) = asking.and_then(Asking::end) {
-            if result.is_null() && ffi::PyErr_ExceptionMatches(ffi::PyExc_MemoryError) != 0 {
-                // NumPy takes each failure of the handler for a lack of memory.
-                let text = format!("the array cannot be resized: {}", reason.message);
-                errors::set(reason.kind, &text);
-            } else {
-                errors::write_unraisable(&reason, errors::MEMORY);
+    trampoline::slot("with_keywords", || {
+        // SAFETY: as for `plain`, with `METH_KEYWORDS`.
+        unsafe {
+            let original: ffi::PyCFunctionWithKeywords =
+                std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            let asking = (INDEX == RESIZE).then(Asking::begin);
+            let result = errors::unless_raised(original(itself, arguments, keywords));
+            if let Some(reason) = asking.and_then(Asking::end) {
+                if result.is_null() && ffi::PyErr_ExceptionMatches(ffi::PyExc_MemoryError) != 0 {
+                    // NumPy takes each failure of the handler for a lack of memory.
+                    let text = format!("the array cannot be resized: {}", reason.message);
+                    errors::set(reason.kind, &text);
+                } else {
+                    errors::write_unraisable(&reason, errors::MEMORY);
+                }
             }
+            result
         }
-        result
-    }
+    })
 }
 
 unsafe extern "C" fn fast<const INDEX: usize>(
@@ -156,10 +163,12 @@ unsafe extern "C" fn fast<const INDEX: usize>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as for `plain`, with `METH_FASTCALL | METH_KEYWORDS`.
-    unsafe {
-        let original: ffi::PyCFunctionFastWithKeywords =
-            std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        errors::unless_raised(original(itself, arguments, count, names))
-    }
+    trampoline::slot("fast", || {
+        // SAFETY: as for `plain`, with `METH_FASTCALL | METH_KEYWORDS`.
+        unsafe {
+            let original: ffi::PyCFunctionFastWithKeywords =
+                std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            errors::unless_raised(original(itself, arguments, count, names))
+        }
+    })
 }
