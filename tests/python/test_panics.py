@@ -111,7 +111,7 @@ def code(names):
 def test_a_panic_in_a_slot_is_an_exception_that_names_it(half):
     names = list(TRIALS)[half::2]
     # What a panic prints goes to stderr.
-    printed = run(code(names), stderr=lambda text: "panicked at" in text)
+    printed = run(code(names), stderr=lambda text: "panicked at" in text, RUST_BACKTRACE="0")
     results = [line.split("|") for line in printed.splitlines()]
     assert [name for name, *_ in results] == names
     for name, calls, silent, others in results:
