@@ -17,6 +17,8 @@ pub enum Kind {
     Heap = 2,
     /// One element in an operation of its type: constructed, copied, compared, cast, ..
     Element = 4,
+    /// A call of NumPy's or CPython's into the runtime, which panics.
+    Slot = 16,
 }
 
 /// Bit in [`ARMED`]: a thread has planned for itself, now or earlier.
@@ -89,6 +91,23 @@ pub(crate) fn heap_is_due() -> bool {
 /// Counts `count` elements; the index of the one that fails, if one does.
 pub(crate) fn failing_element(count: usize) -> Option<usize> {
     (ARMED.load(Relaxed) & Kind::Element as u64 != 0).then(|| next(count))?
+}
+
+/// Counts a call into the runtime.
+///
+/// # Panics
+/// On request.
+#[inline(always)]
+pub(crate) fn slot() {
+    if ARMED.load(Relaxed) & Kind::Slot as u64 != 0 {
+        slot_under_plan();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn slot_under_plan() {
+    assert!(next(1).is_none(), "as a plan of faults wants it");
 }
 
 #[cold]

@@ -21,12 +21,15 @@
 //! lock        the segment lock: cell ranges, borrows, fork generation
 //! sync        std or loom
 //! faults      steps that fail on request
-//! client      what an extension crate needs to register its types (needs only `abi`)
+//! client      what an extension crate needs to register its types (needs `boundary` and `abi`)
+//! boundary    where unwinding stops
 //! abi         the C types that runtime and clients agree on
 //! ```
 
 pub mod abi;
 
+#[cfg(any(feature = "client", feature = "core"))]
+mod boundary;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "client")]

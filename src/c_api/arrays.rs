@@ -3,7 +3,7 @@
 use super::{boundary, dtype_of};
 use crate::{
     abi::{self, Element},
-    dtype::access::Lent,
+    dtype::{access::Lent, trampoline},
     numpy_abi::{self, NumpyApi, flags::*},
     owner_map::{self, AdoptError},
 };
@@ -127,13 +127,15 @@ impl Drop for Owner {
 const OWNER_NAME: &std::ffi::CStr = c"denizen.owner";
 
 unsafe extern "C" fn drop_owner(capsule: *mut ffi::PyObject) {
-    // SAFETY: the capsule holds the box that `adopt` put into it.
-    unsafe {
-        let owner = ffi::PyCapsule_GetPointer(capsule, OWNER_NAME.as_ptr());
-        if !owner.is_null() {
-            drop(Box::from_raw(owner.cast::<Owner>()));
+    trampoline::end("drop_owner", || {
+        // SAFETY: the capsule holds the box that `adopt` put into it.
+        unsafe {
+            let owner = ffi::PyCapsule_GetPointer(capsule, OWNER_NAME.as_ptr());
+            if !owner.is_null() {
+                drop(Box::from_raw(owner.cast::<Owner>()));
+            }
         }
-    }
+    })
 }
 
 pub(super) unsafe extern "C" fn adopt(

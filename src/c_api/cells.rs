@@ -57,6 +57,7 @@ fn bare(element: *const Element) -> PyResult<&'static ElementType> {
 }
 
 /// An access to the cell at `pointer`.
+#[track_caller]
 fn access(
     pointer: *const c_void,
     element: *const Element,

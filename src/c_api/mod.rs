@@ -10,7 +10,7 @@ mod views;
 
 use crate::{
     abi::{self, Api, Element, ElementSpec, Report, Stats, Status},
-    dtype::{DType, errors, register},
+    dtype::{DType, errors, register, trampoline},
     erased::Failure,
     segment::Segment,
 };
@@ -21,7 +21,7 @@ use pyo3::{
 };
 use std::{
     ffi::{CStr, c_char, c_void},
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::Location,
     ptr,
 };
 
@@ -77,18 +77,19 @@ pub(crate) fn handle(dtype: &'static DType) -> *const Element {
 }
 
 /// Runs a function of the table: an error or a panic becomes a Python exception and `failed`.
+#[track_caller]
 fn boundary<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
+    let place = Location::caller();
     // SAFETY: the table's functions are called with the GIL.
     let py = unsafe { Python::assume_attached() };
-    let outcome = catch_unwind(AssertUnwindSafe(|| body(py)));
-    match outcome {
+    match trampoline::caught(|| body(py)) {
         Ok(Ok(value)) => value,
         Ok(Err(error)) => {
             error.restore(py);
             failed
         }
-        Err(_) => {
-            errors::set(abi::ERROR_RUNTIME, "denizen's runtime panicked; please report it");
+        Err(payload) => {
+            trampoline::raise(&format!("C function at {place}"), payload);
             failed
         }
     }
@@ -193,9 +194,11 @@ unsafe extern "C" fn stats(element: *const Element, stats: *mut Stats) -> Status
 }
 
 unsafe extern "C" fn segment_of(pointer: *const c_void) -> *mut c_void {
-    // SAFETY: by contract the memory is not freed meanwhile; any other address is a miss.
-    unsafe { Segment::find(pointer.cast()) }
-        .map_or(ptr::null_mut(), |segment| segment.cells().as_ptr().cast())
+    trampoline::hot("segment_of", || {
+        // SAFETY: by contract the memory is not freed meanwhile; any other address is a miss.
+        unsafe { Segment::find(pointer.cast()) }
+            .map_or(ptr::null_mut(), |segment| segment.cells().as_ptr().cast())
+    })
 }
 
 unsafe extern "C" fn raise(report: *const Report) {

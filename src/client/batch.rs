@@ -1,13 +1,14 @@
 //! The batch functions of the vtable that build and end objects. The runtime knows the state of
 //! every cell it passes to them.
 
+use super::attachment::attached;
 use super::error::Failure;
 use super::guard::{batch, from_panic};
 use super::shared::Shared;
 use super::storage::Storage;
 use crate::abi::{self, Report, Status};
+use crate::boundary::catch;
 use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The context of a vtable.
 ///
@@ -146,30 +147,34 @@ pub(super) unsafe extern "C" fn destroy<T: 'static, S: Storage<T>>(
     count: usize,
     report: *mut Report,
 ) -> Status {
-    let mut next = 0usize;
-    let mut cell = cells;
-    let mut first_panic = None;
-    while next < count {
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            while next < count {
-                let this = cell;
-                cell = cell.wrapping_offset(stride);
-                next += 1;
-                // SAFETY: each live cell is visited once: the cursor moved before the
-                // destructor runs.
-                unsafe { S::destroy(this) };
+    // SAFETY: the context is ours.
+    let shared = unsafe { shared::<T>(context) };
+    attached(shared.is_attached(), || {
+        let mut next = 0usize;
+        let mut cell = cells;
+        let mut first_panic = None;
+        while next < count {
+            let outcome = catch(|| {
+                while next < count {
+                    let this = cell;
+                    cell = cell.wrapping_offset(stride);
+                    next += 1;
+                    // SAFETY: each live cell is visited once: the cursor moved before the
+                    // destructor runs.
+                    unsafe { S::destroy(this) };
+                }
+            });
+            if let Err(payload) = outcome {
+                let error = from_panic(payload);
+                first_panic.get_or_insert((error, next - 1));
             }
-        }));
-        if let Err(payload) = outcome {
-            let error = from_panic(payload);
-            first_panic.get_or_insert((error, next - 1));
         }
-    }
-    match first_panic {
-        None => abi::OK,
-        Some((error, index)) => {
-            // SAFETY: the context is ours, the report the caller's.
-            unsafe { Failure::Error(error).write(&mut *report, shared::<T>(context).name(), index) }
+        match first_panic {
+            None => abi::OK,
+            Some((error, index)) => {
+                // SAFETY: the report is the caller's.
+                Failure::Error(error).write(unsafe { &mut *report }, shared.name(), index)
+            }
         }
-    }
+    })
 }

@@ -1,14 +1,15 @@
 //! From a `Vec` to an array: adopted without a copy, or moved element by element.
 
+use super::attachment::attached;
 use super::error::{Error, Raised};
 use super::handle::ElementHandle;
 use super::runtime::{raise_error, release_reference};
 use super::storage::CellLayout;
 use super::view::Lent;
 use crate::abi::{self, PyObject};
+use crate::boundary::{catch, discard};
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is left of a `Vec` whose elements are lent to an array.
 pub(super) struct Adopted<T> {
@@ -35,20 +36,30 @@ impl<T: 'static> Adopted<T> {
         // SAFETY: the parts of the Vec; its length is taken to be 0, so that it frees only its
         // memory, after the loop below.
         let memory = unsafe { Vec::from_raw_parts(adopted.elements, 0, adopted.capacity) };
-        for index in 0..adopted.length {
-            // NumPy may have cleared cells, so that not every one holds a value.
-            // SAFETY: the index lies inside; the cell is an inline one, vacant or live; it is
-            // not used again. A destructor that panics has ended its value.
-            let ended = catch_unwind(AssertUnwindSafe(|| unsafe {
-                let element = adopted.elements.add(index);
-                if !adopted.cell.is_vacant(element.cast()) {
-                    element.drop_in_place();
+        let mut next = 0;
+        // Whether the type's operations hold the GIL is not known here; where this thread holds it,
+        // no harm is done.
+        attached(true, || {
+            while next < adopted.length {
+                let ended = catch(|| {
+                    while next < adopted.length {
+                        // SAFETY: the index lies inside; the cell is an inline one, vacant or live
+                        // (NumPy may have cleared it). It is not used again: the index moves on
+                        // before a destructor runs, and one that panics has ended its value.
+                        unsafe {
+                            let element = adopted.elements.add(next);
+                            next += 1;
+                            if !adopted.cell.is_vacant(element.cast()) {
+                                element.drop_in_place();
+                            }
+                        }
+                    }
+                });
+                if let Err(payload) = ended {
+                    discard(payload);
                 }
-            }));
-            if let Err(payload) = ended {
-                std::mem::forget(payload);
             }
-        }
+        });
         drop(memory);
     }
 }

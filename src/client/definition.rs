@@ -53,6 +53,8 @@ impl<T: 'static> Definition<T> {
             )));
         }
         let _ = builder.shared.name.set(full_name);
+        #[cfg(feature = "pyo3")]
+        let _ = builder.shared.holds_gil.set(builder.vtable.flags & abi::ELEMENT_THREAD_SAFE == 0);
 
         let mut vtable = Box::new(builder.vtable);
         vtable.name = name.as_ptr();

@@ -96,7 +96,17 @@
 //! Without [`thread_safe`](ElementBuilder::thread_safe) every loop holds the GIL, which is enough
 //! for a `T: Send`. A type that is not `Send` needs [`element_under_gil`], whose `unsafe` says what
 //! must hold.
+//!
+//! # Elements that hold Python objects
+//! A type with a `Py<..>` in it needs nothing special with the feature `pyo3`: its functions run as
+//! pyo3 sees a thread that is attached, so that `Py<..>` can be cloned (pyo3's feature `py-clone`)
+//! and drops its reference at once. Say [`needs_gil`](ElementBuilder::needs_gil) where elements may
+//! end in a thread without the GIL, and never [`thread_safe`](ElementBuilder::thread_safe), whose
+//! loops run without it. With the feature `client` alone the runtime cannot tell your pyo3: wrap
+//! what clones and drops in `Python::attach`. A cycle of element, object and array is never
+//! collected: `docs/python-objects.md` says what to do.
 
+mod attachment;
 mod batch;
 mod builder;
 mod convert;

@@ -36,15 +36,18 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         + 'static,
         from_python: impl Fn(&Bound<'_, PyAny>) -> PyResult<T> + Send + Sync + 'static,
     ) -> ElementBuilder<T, S::Decided> {
-        // SAFETY: the hooks run with the GIL held; a `Bound` turned into a pointer is a new
-        // reference, and `restore` sets the exception before the failure is returned.
+        // SAFETY: the hooks run with the GIL held, so that attaching only counts; a `Bound` turned
+        // into a pointer is a new reference, and `restore` sets the exception before the failure is
+        // returned.
         unsafe {
             self.python(
                 move |value| {
-                    let py = Python::assume_attached();
-                    to_python(py, value).map(|object| object.into_ptr().cast()).map_err(|error| {
-                        error.restore(py);
-                        Failure::Raised
+                    Python::attach_unchecked(|py| match to_python(py, value) {
+                        Ok(object) => Ok(object.into_ptr().cast()),
+                        Err(error) => {
+                            error.restore(py);
+                            Err(Failure::Raised)
+                        }
                     })
                 },
                 reading(from_python),
@@ -66,15 +69,17 @@ fn reading<T>(
     from_python: impl Fn(&Bound<'_, PyAny>) -> PyResult<T> + Send + Sync + 'static,
 ) -> impl Fn(*mut PyObject) -> Result<T, Failure> + Send + Sync + 'static {
     move |object| {
-        // SAFETY: the hook runs with the GIL held; the object is borrowed and outlives the call.
-        let (py, object) = unsafe {
-            let py = Python::assume_attached();
-            (py, Bound::from_borrowed_ptr(py, object.cast()))
-        };
-        from_python(&object).map_err(|error| {
-            error.restore(py);
-            Failure::Raised
-        })
+        // SAFETY: the hook runs with the GIL held, so that attaching only counts; the object is
+        // borrowed and outlives the call.
+        unsafe {
+            Python::attach_unchecked(|py| {
+                let object = Bound::from_borrowed_ptr(py, object.cast());
+                from_python(&object).map_err(|error| {
+                    error.restore(py);
+                    Failure::Raised
+                })
+            })
+        }
     }
 }
 

@@ -24,6 +24,9 @@ pub(super) type ParseHook<T> = Box<dyn Fn(&str, &str) -> Result<T, Failure> + Se
 pub(super) struct Shared<T> {
     /// Full name, `module.Name`.
     pub(super) name: OnceLock<String>,
+    /// The type's operations hold the GIL.
+    #[cfg(feature = "pyo3")]
+    pub(super) holds_gil: OnceLock<bool>,
     /// Makes the default value.
     pub(super) default: OnceLock<fn() -> T>,
     /// Copies a value.
@@ -52,6 +55,8 @@ impl<T> Shared<T> {
     pub(super) fn new() -> Self {
         Shared {
             name: OnceLock::new(),
+            #[cfg(feature = "pyo3")]
+            holds_gil: OnceLock::new(),
             default: OnceLock::new(),
             clone: OnceLock::new(),
             zero: OnceLock::new(),
@@ -64,6 +69,15 @@ impl<T> Shared<T> {
             to_python: OnceLock::new(),
             from_python: OnceLock::new(),
         }
+    }
+
+    /// Whether batches run as pyo3 sees a thread that holds the GIL; see [`super::attachment`].
+    #[inline(always)]
+    pub(super) fn is_attached(&self) -> bool {
+        #[cfg(feature = "pyo3")]
+        return self.holds_gil.get().is_some_and(|holds| *holds);
+        #[cfg(not(feature = "pyo3"))]
+        false
     }
 
     pub(super) fn name(&self) -> &str {

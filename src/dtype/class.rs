@@ -1,6 +1,6 @@
 //! The DType class of one element type, its descriptor, and the slots that NumPy calls.
 
-use super::{arming, convert, errors, traverse};
+use super::{arming, convert, errors, trampoline, traverse};
 use crate::{
     abi,
     erased::ElementType,
@@ -313,8 +313,10 @@ unsafe extern "C" fn descr_name(
     descr: *mut ffi::PyObject,
     _closure: *mut c_void,
 ) -> *mut ffi::PyObject {
-    // SAFETY: a descriptor of ours.
-    unsafe { descr_repr(descr) }
+    trampoline::slot("descr_name", || {
+        // SAFETY: a descriptor of ours.
+        unsafe { descr_repr(descr) }
+    })
 }
 
 unsafe extern "C" fn descr_new(
@@ -322,26 +324,30 @@ unsafe extern "C" fn descr_new(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: NumPy and Python call it for our classes only, with a tuple or NULL and a dict or
-    // NULL; GIL held.
-    unsafe {
-        let dtype = DType::of_class(class.cast());
-        if (!arguments.is_null() && ffi::PyTuple_Size(arguments) != 0)
-            || (!keywords.is_null() && ffi::PyDict_Size(keywords) != 0)
-        {
-            let message = format!("{}DType() takes no arguments", dtype.element.name());
-            errors::set(abi::ERROR_TYPE, &message);
-            return ptr::null_mut();
+    trampoline::slot("descr_new", || {
+        // SAFETY: NumPy and Python call it for our classes only, with a tuple or NULL and a dict or
+        // NULL; GIL held.
+        unsafe {
+            let dtype = DType::of_class(class.cast());
+            if (!arguments.is_null() && ffi::PyTuple_Size(arguments) != 0)
+                || (!keywords.is_null() && ffi::PyDict_Size(keywords) != 0)
+            {
+                let message = format!("{}DType() takes no arguments", dtype.element.name());
+                errors::set(abi::ERROR_TYPE, &message);
+                return ptr::null_mut();
+            }
+            dtype.new_descr_reference().cast()
         }
-        dtype.new_descr_reference().cast()
-    }
+    })
 }
 
 /// The full name, which is also how the dtype is written: `dtype=denizen.Integer`.
 unsafe extern "C" fn descr_repr(descr: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: a descriptor of ours.
-    let name = unsafe { DType::of_descr(descr.cast()) }.element.name();
-    new_text(name)
+    trampoline::slot("descr_repr", || {
+        // SAFETY: a descriptor of ours.
+        let name = unsafe { DType::of_descr(descr.cast()) }.element.name();
+        new_text(name)
+    })
 }
 
 /// A Python string: a new reference, or NULL with an exception.
@@ -355,26 +361,32 @@ unsafe extern "C" fn descr_reduce(
     descr: *mut ffi::PyObject,
     _none: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: GIL held; a descriptor of ours.
-    unsafe {
-        let name = DType::of_descr(descr.cast()).element.name();
-        let module = ffi::PyImport_ImportModule(c"denizen._runtime".as_ptr());
-        if module.is_null() {
-            return ptr::null_mut();
+    trampoline::slot("descr_reduce", || {
+        // SAFETY: GIL held; a descriptor of ours.
+        unsafe {
+            let name = DType::of_descr(descr.cast()).element.name();
+            let module = ffi::PyImport_ImportModule(c"denizen._runtime".as_ptr());
+            if module.is_null() {
+                return ptr::null_mut();
+            }
+            let function = ffi::PyObject_GetAttrString(module, c"_dtype_of".as_ptr());
+            ffi::Py_DECREF(module);
+            if function.is_null() {
+                return ptr::null_mut();
+            }
+            let text = ffi::PyUnicode_FromStringAndSize(
+                name.as_ptr().cast::<c_char>(),
+                name.len() as ffi::Py_ssize_t,
+            );
+            // Not `s#`: CPython 3.11 takes that only from code compiled with a macro.
+            ffi::Py_BuildValue(c"N(N)".as_ptr(), function, text)
         }
-        let function = ffi::PyObject_GetAttrString(module, c"_dtype_of".as_ptr());
-        ffi::Py_DECREF(module);
-        if function.is_null() {
-            return ptr::null_mut();
-        }
-        let text = ffi::PyUnicode_FromStringAndSize(
-            name.as_ptr().cast::<c_char>(),
-            name.len() as ffi::Py_ssize_t,
-        );
-        // Not `s#`: CPython 3.11 takes that only from code compiled with a macro.
-        ffi::Py_BuildValue(c"N(N)".as_ptr(), function, text)
-    }
+    })
 }
+
+// Five slots stand without a trampoline: `discover_descr`, `default_descr`, `common_instance`,
+// `ensure_canonical` and `finalize_descr` count a reference and do nothing else, so that they never
+// panic; and NumPy goes on with a NULL of some of them.
 
 unsafe extern "C" fn discover_descr(
     class: *mut PyArray_DTypeMeta,
@@ -395,14 +407,16 @@ unsafe extern "C" fn common_dtype(
     class: *mut PyArray_DTypeMeta,
     other: *mut PyArray_DTypeMeta,
 ) -> *mut PyArray_DTypeMeta {
-    // SAFETY: a class of ours, and a DType class; GIL held.
-    unsafe {
-        let dtype = DType::of_class(class);
-        let common = super::promotion::common_class(dtype, other)
-            .unwrap_or_else(|| ffi::Py_NotImplemented().cast::<PyArray_DTypeMeta>());
-        ffi::Py_INCREF(common.cast());
-        common
-    }
+    trampoline::slot("common_dtype", || {
+        // SAFETY: a class of ours, and a DType class; GIL held.
+        unsafe {
+            let dtype = DType::of_class(class);
+            let common = super::promotion::common_class(dtype, other)
+                .unwrap_or_else(|| ffi::Py_NotImplemented().cast::<PyArray_DTypeMeta>());
+            ffi::Py_INCREF(common.cast());
+            common
+        }
+    })
 }
 
 unsafe extern "C" fn common_instance(

@@ -39,7 +39,7 @@ mod state;
 mod structures;
 
 use self::holding::holds_ours;
-use super::{DType, errors, linalg_guard, methods};
+use super::{DType, errors, linalg_guard, methods, trampoline};
 use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArrayObject, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
@@ -324,11 +324,13 @@ unsafe extern "C" fn flat_subscript(
     iterator: *mut ffi::PyObject,
     index: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for the slot, which the original keeps as well; GIL held.
-    unsafe {
-        let original: ffi::binaryfunc = std::mem::transmute(NUMPY_FLAT_SUBSCRIPT.load(Relaxed));
-        errors::unless_raised(original(iterator, index))
-    }
+    trampoline::slot("flat_subscript", || {
+        // SAFETY: Python's convention for the slot, which the original keeps as well; GIL held.
+        unsafe {
+            let original: ffi::binaryfunc = std::mem::transmute(NUMPY_FLAT_SUBSCRIPT.load(Relaxed));
+            errors::unless_raised(original(iterator, index))
+        }
+    })
 }
 
 /// The setter of `ndarray.flat`: for arrays with elements of ours the assignment goes through the
@@ -338,27 +340,29 @@ unsafe extern "C" fn set_flat(
     value: *mut ffi::PyObject,
     closure: *mut c_void,
 ) -> c_int {
-    // SAFETY: Python calls it for arrays only; GIL held; the original is a setter.
-    unsafe {
-        let descr = (*array.cast::<PyArrayObject>()).descr;
-        if value.is_null() || !holds_ours(descr) {
-            let original: ffi::setter = std::mem::transmute(NUMPY_SET_FLAT.load(Relaxed));
-            return original(array, value, closure);
+    trampoline::slot("set_flat", || {
+        // SAFETY: Python calls it for arrays only; GIL held; the original is a setter.
+        unsafe {
+            let descr = (*array.cast::<PyArrayObject>()).descr;
+            if value.is_null() || !holds_ours(descr) {
+                let original: ffi::setter = std::mem::transmute(NUMPY_SET_FLAT.load(Relaxed));
+                return original(array, value, closure);
+            }
+            let flat = ffi::PyObject_GetAttrString(array, c"flat".as_ptr());
+            if flat.is_null() {
+                return -1;
+            }
+            let value = in_order_of(array.cast(), value);
+            let status = if value.is_null() {
+                -1
+            } else {
+                ffi::PyObject_SetItem(flat, ffi::Py_Ellipsis(), value)
+            };
+            ffi::Py_XDECREF(value);
+            ffi::Py_DECREF(flat);
+            status
         }
-        let flat = ffi::PyObject_GetAttrString(array, c"flat".as_ptr());
-        if flat.is_null() {
-            return -1;
-        }
-        let value = in_order_of(array.cast(), value);
-        let status = if value.is_null() {
-            -1
-        } else {
-            ffi::PyObject_SetItem(flat, ffi::Py_Ellipsis(), value)
-        };
-        ffi::Py_XDECREF(value);
-        ffi::Py_DECREF(flat);
-        status
-    }
+    })
 }
 
 /// The value of a flat assignment, as a new reference: for an array in Fortran order NumPy wants it

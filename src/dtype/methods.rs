@@ -14,7 +14,7 @@
 use super::{
     DType, errors,
     fallible::{dict, text, tuple},
-    register,
+    register, trampoline,
 };
 use crate::numpy_abi::{NumpyApi, PyArrayObject};
 use pyo3::{
@@ -94,8 +94,10 @@ unsafe extern "C" fn cumsum(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it for arrays, with a tuple and a dictionary or NULL; GIL held.
-    unsafe { accumulating("add", &CUMSUM, array, arguments, keywords) }
+    trampoline::slot("cumsum", || {
+        // SAFETY: Python calls it for arrays, with a tuple and a dictionary or NULL; GIL held.
+        unsafe { accumulating("add", &CUMSUM, array, arguments, keywords) }
+    })
 }
 
 unsafe extern "C" fn cumprod(
@@ -103,8 +105,10 @@ unsafe extern "C" fn cumprod(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as for `cumsum`.
-    unsafe { accumulating("multiply", &CUMPROD, array, arguments, keywords) }
+    trampoline::slot("cumprod", || {
+        // SAFETY: as for `cumsum`.
+        unsafe { accumulating("multiply", &CUMPROD, array, arguments, keywords) }
+    })
 }
 
 /// # Safety
@@ -199,20 +203,24 @@ unsafe extern "C" fn at(
     ufunc: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it for ufuncs, with a tuple; GIL held; the original is of this kind.
-    unsafe {
-        let py = Python::assume_attached();
-        let checked =
-            fits(&Bound::from_borrowed_ptr(py, ufunc), &Bound::from_borrowed_ptr(py, arguments));
-        if let Err(error) = checked {
-            error.restore(py);
-            return ptr::null_mut();
+    trampoline::slot("at", || {
+        // SAFETY: Python calls it for ufuncs, with a tuple; GIL held; the original is of this kind.
+        unsafe {
+            let py = Python::assume_attached();
+            let checked = fits(
+                &Bound::from_borrowed_ptr(py, ufunc),
+                &Bound::from_borrowed_ptr(py, arguments),
+            );
+            if let Err(error) = checked {
+                error.restore(py);
+                return ptr::null_mut();
+            }
+            let original: WithArguments = std::mem::transmute(AT.load(Relaxed));
+            // Of an array that shares memory with the operand NumPy takes a copy, and does not look
+            // whether it could be written back.
+            errors::unless_raised(original(ufunc, arguments))
         }
-        let original: WithArguments = std::mem::transmute(AT.load(Relaxed));
-        // Of an array that shares memory with the operand NumPy takes a copy, and does not look
-        // whether it could be written back.
-        errors::unless_raised(original(ufunc, arguments))
-    }
+    })
 }
 
 /// Whether the results of `ufunc.at(array, places, operand)` may be put where the elements are.

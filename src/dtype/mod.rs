@@ -36,6 +36,7 @@ pub mod scalar;
 pub mod scalar_index;
 mod scalar_math;
 mod sort;
+pub(crate) mod trampoline;
 pub mod traverse;
 pub mod ufuncs;
 mod void_casts;

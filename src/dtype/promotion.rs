@@ -16,7 +16,7 @@ use super::{
     DType, casts, choice, errors,
     numbers::{self, Family, Number},
     register::OperandType,
-    ufuncs,
+    trampoline, ufuncs,
 };
 use crate::{
     abi::{self, CastLevel},
@@ -218,33 +218,39 @@ unsafe extern "C" fn promote(
     signature: *const *mut PyArray_DTypeMeta,
     new_op_dtypes: *mut *mut PyArray_DTypeMeta,
 ) -> c_int {
-    // SAFETY: NumPy passes a ufunc and one entry an operand in each array (NULL for outputs and
-    // for what is not fixed); GIL held.
-    unsafe {
-        let (input_count, operand_count) = ufuncs::ufunc_operand_counts(ufunc);
-        let given = std::slice::from_raw_parts(op_dtypes, operand_count);
-        let fixed = std::slice::from_raw_parts(signature, operand_count);
-        // A reduction without a start value leaves the first input open.
-        let inputs: Vec<Class> = (0..input_count)
-            .map(|index| if given[index].is_null() { given[input_count - 1] } else { given[index] })
-            .collect();
-        let Some(chosen) = choice::choose(ufunc, &inputs, fixed) else {
-            refuse(ufunc, &inputs);
-            return -1;
-        };
-        for index in 0..operand_count {
-            let class = if !fixed[index].is_null() {
-                fixed[index]
-            } else if index < input_count || given[index].is_null() {
-                chosen[index]
-            } else {
-                given[index]
+    trampoline::slot("promote", || {
+        // SAFETY: NumPy passes a ufunc and one entry an operand in each array (NULL for outputs and
+        // for what is not fixed); GIL held.
+        unsafe {
+            let (input_count, operand_count) = ufuncs::ufunc_operand_counts(ufunc);
+            let given = std::slice::from_raw_parts(op_dtypes, operand_count);
+            let fixed = std::slice::from_raw_parts(signature, operand_count);
+            // A reduction without a start value leaves the first input open.
+            let inputs: Vec<Class> = (0..input_count)
+                .map(
+                    |index| {
+                        if given[index].is_null() { given[input_count - 1] } else { given[index] }
+                    },
+                )
+                .collect();
+            let Some(chosen) = choice::choose(ufunc, &inputs, fixed) else {
+                refuse(ufunc, &inputs);
+                return -1;
             };
-            ffi::Py_XINCREF(class.cast());
-            *new_op_dtypes.add(index) = class;
+            for index in 0..operand_count {
+                let class = if !fixed[index].is_null() {
+                    fixed[index]
+                } else if index < input_count || given[index].is_null() {
+                    chosen[index]
+                } else {
+                    given[index]
+                };
+                ffi::Py_XINCREF(class.cast());
+                *new_op_dtypes.add(index) = class;
+            }
         }
-    }
-    0
+        0
+    })
 }
 
 /// A `TypeError` that names the types. Not NumPy's own "no loop" error: `==` would turn that into

@@ -6,7 +6,7 @@
 //! It is the subscript of a mapping alone. One of a sequence, which a `__getitem__` in Python brings
 //! along, would let `iter` succeed and NumPy look for the elements of a scalar.
 
-use super::{fallible::text, scalar};
+use super::{fallible::text, scalar, trampoline};
 use pyo3::{
     exceptions::{PyIndexError, PyTypeError},
     ffi,
@@ -54,18 +54,20 @@ unsafe extern "C" fn subscript(
     object: *mut ffi::PyObject,
     index: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it with two objects, the first of a class with this slot; GIL held.
-    let (py, object, index) = unsafe {
-        let py = Python::assume_attached();
-        (py, Bound::from_borrowed_ptr(py, object), Bound::from_borrowed_ptr(py, index))
-    };
-    match indexed(&object, &index) {
-        Ok(result) => result.into_ptr(),
-        Err(error) => {
-            error.restore(py);
-            std::ptr::null_mut()
+    trampoline::slot("subscript", || {
+        // SAFETY: Python calls it with two objects, the first of a class with this slot; GIL held.
+        let (py, object, index) = unsafe {
+            let py = Python::assume_attached();
+            (py, Bound::from_borrowed_ptr(py, object), Bound::from_borrowed_ptr(py, index))
+        };
+        match indexed(&object, &index) {
+            Ok(result) => result.into_ptr(),
+            Err(error) => {
+                error.restore(py);
+                std::ptr::null_mut()
+            }
         }
-    }
+    })
 }
 
 /// `scalar[index]`.

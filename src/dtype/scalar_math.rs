@@ -1,6 +1,6 @@
 //! Operators of the scalars that the runtime makes: NumPy's ufuncs, called with the operands.
 
-use super::{DType, errors, fallible::text, loan, loan_math, scalar, sort};
+use super::{DType, errors, fallible::text, loan, loan_math, scalar, sort, trampoline};
 use crate::{
     abi,
     erased::Failure,
@@ -28,16 +28,20 @@ macro_rules! operators {
                 left: *mut ffi::PyObject,
                 right: *mut ffi::PyObject,
             ) -> *mut ffi::PyObject {
-                static UFUNC: Ufunc = Ufunc { name: $binary_ufunc, function: PyOnceLock::new() };
-                // SAFETY: Python calls it with two objects, one of them a scalar; GIL held.
-                unsafe { binary(&UFUNC, left, right) }
+                trampoline::slot(stringify!($binary), || {
+                    static UFUNC: Ufunc = Ufunc { name: $binary_ufunc, function: PyOnceLock::new() };
+                    // SAFETY: Python calls it with two objects, one of them a scalar; GIL held.
+                    unsafe { binary(&UFUNC, left, right) }
+                })
             }
         )*
         $(
             unsafe extern "C" fn $unary(operand: *mut ffi::PyObject) -> *mut ffi::PyObject {
-                static UFUNC: Ufunc = Ufunc { name: $unary_ufunc, function: PyOnceLock::new() };
-                // SAFETY: Python calls it with a scalar; GIL held.
-                unsafe { UFUNC.call(&[operand]) }
+                trampoline::slot(stringify!($unary), || {
+                    static UFUNC: Ufunc = Ufunc { name: $unary_ufunc, function: PyOnceLock::new() };
+                    // SAFETY: Python calls it with a scalar; GIL held.
+                    unsafe { UFUNC.call(&[operand]) }
+                })
             }
         )*
 
@@ -172,14 +176,16 @@ unsafe extern "C" fn power(
     exponent: *mut ffi::PyObject,
     modulus: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    static UFUNC: Ufunc = Ufunc { name: "power", function: PyOnceLock::new() };
-    // SAFETY: Python calls it with three objects, one of the first two a scalar; GIL held.
-    unsafe {
-        if modulus != ffi::Py_None() {
-            return not_implemented();
+    trampoline::slot("power", || {
+        static UFUNC: Ufunc = Ufunc { name: "power", function: PyOnceLock::new() };
+        // SAFETY: Python calls it with three objects, one of the first two a scalar; GIL held.
+        unsafe {
+            if modulus != ffi::Py_None() {
+                return not_implemented();
+            }
+            binary(&UFUNC, base, exponent)
         }
-        binary(&UFUNC, base, exponent)
-    }
+    })
 }
 
 unsafe extern "C" fn rich_compare(
@@ -187,35 +193,37 @@ unsafe extern "C" fn rich_compare(
     right: *mut ffi::PyObject,
     operation: c_int,
 ) -> *mut ffi::PyObject {
-    static UFUNCS: [Ufunc; 6] = [
-        Ufunc { name: "less", function: PyOnceLock::new() },
-        Ufunc { name: "less_equal", function: PyOnceLock::new() },
-        Ufunc { name: "equal", function: PyOnceLock::new() },
-        Ufunc { name: "not_equal", function: PyOnceLock::new() },
-        Ufunc { name: "greater", function: PyOnceLock::new() },
-        Ufunc { name: "greater_equal", function: PyOnceLock::new() },
-    ];
-    let Some(ufunc) = UFUNCS.get(operation as usize) else { return not_implemented() };
-    // SAFETY: Python calls it with two objects, the left one a scalar; GIL held.
-    unsafe {
-        if let Some(outcome) = compare_alike(ufunc.name, left, right, operation) {
-            return scalar::give(outcome);
+    trampoline::slot("rich_compare", || {
+        static UFUNCS: [Ufunc; 6] = [
+            Ufunc { name: "less", function: PyOnceLock::new() },
+            Ufunc { name: "less_equal", function: PyOnceLock::new() },
+            Ufunc { name: "equal", function: PyOnceLock::new() },
+            Ufunc { name: "not_equal", function: PyOnceLock::new() },
+            Ufunc { name: "greater", function: PyOnceLock::new() },
+            Ufunc { name: "greater_equal", function: PyOnceLock::new() },
+        ];
+        let Some(ufunc) = UFUNCS.get(operation as usize) else { return not_implemented() };
+        // SAFETY: Python calls it with two objects, the left one a scalar; GIL held.
+        unsafe {
+            if let Some(outcome) = compare_alike(ufunc.name, left, right, operation) {
+                return scalar::give(outcome);
+            }
+            if !is_operand(right) {
+                return not_implemented();
+            }
+            // NumPy's bool, made Python's.
+            let result = ufunc.call(&[left, right]);
+            if result.is_null()
+                || numpy_abi::get()
+                    .is_some_and(|numpy| ffi::PyObject_TypeCheck(result, numpy.array_type()) != 0)
+            {
+                return result;
+            }
+            let truth = ffi::PyObject_IsTrue(result);
+            ffi::Py_DECREF(result);
+            if truth < 0 { ptr::null_mut() } else { ffi::PyBool_FromLong(truth.into()) }
         }
-        if !is_operand(right) {
-            return not_implemented();
-        }
-        // NumPy's bool, made Python's.
-        let result = ufunc.call(&[left, right]);
-        if result.is_null()
-            || numpy_abi::get()
-                .is_some_and(|numpy| ffi::PyObject_TypeCheck(result, numpy.array_type()) != 0)
-        {
-            return result;
-        }
-        let truth = ffi::PyObject_IsTrue(result);
-        ffi::Py_DECREF(result);
-        if truth < 0 { ptr::null_mut() } else { ffi::PyBool_FromLong(truth.into()) }
-    }
+    })
 }
 
 /// Two scalars of one type that has an order but no loop for this comparison.
@@ -258,37 +266,41 @@ fn has_loop(dtype: &DType, ufunc: &str) -> bool {
 
 /// `float(scalar)`: the type's cast to `float64`.
 unsafe extern "C" fn float(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it for scalars; GIL held.
-    unsafe { through_cast(object, NPY_DOUBLE) }
+    trampoline::slot("float", || {
+        // SAFETY: Python calls it for scalars; GIL held.
+        unsafe { through_cast(object, NPY_DOUBLE) }
+    })
 }
 
 /// `int(scalar)`: exact through the text where that is an integer's, else the part of `float`
 /// before the point.
 unsafe extern "C" fn int(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it for scalars; GIL held; new references are dropped.
-    unsafe {
-        let Some((dtype, _)) = scalar::scalar_cell(object) else { return ptr::null_mut() };
-        if dtype.element().vtable().to_text.is_some() {
-            let text = ffi::PyObject_Str(object);
-            if text.is_null() {
+    trampoline::slot("int", || {
+        // SAFETY: Python calls it for scalars; GIL held; new references are dropped.
+        unsafe {
+            let Some((dtype, _)) = scalar::scalar_cell(object) else { return ptr::null_mut() };
+            if dtype.element().vtable().to_text.is_some() {
+                let text = ffi::PyObject_Str(object);
+                if text.is_null() {
+                    return ptr::null_mut();
+                }
+                let class = (&raw mut ffi::PyLong_Type).cast();
+                let whole = ffi::PyObject_CallOneArg(class, text);
+                ffi::Py_DECREF(text);
+                if !whole.is_null() {
+                    return whole;
+                }
+                ffi::PyErr_Clear();
+            }
+            let number = through_cast(object, NPY_DOUBLE);
+            if number.is_null() {
                 return ptr::null_mut();
             }
-            let class = (&raw mut ffi::PyLong_Type).cast();
-            let whole = ffi::PyObject_CallOneArg(class, text);
-            ffi::Py_DECREF(text);
-            if !whole.is_null() {
-                return whole;
-            }
-            ffi::PyErr_Clear();
+            let whole = ffi::PyNumber_Long(number);
+            ffi::Py_DECREF(number);
+            whole
         }
-        let number = through_cast(object, NPY_DOUBLE);
-        if number.is_null() {
-            return ptr::null_mut();
-        }
-        let whole = ffi::PyNumber_Long(number);
-        ffi::Py_DECREF(number);
-        whole
-    }
+    })
 }
 
 /// The scalar cast to a built-in type, as Python's number.

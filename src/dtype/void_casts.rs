@@ -5,7 +5,7 @@
 //! So each type brings a cast of its own, which NumPy prefers. A record is refused as well, because
 //! only NumPy's cast knows the way into its fields; a field by its name is an array like any other.
 
-use super::{DType, class, errors};
+use super::{DType, class, errors, trampoline};
 use crate::{
     abi,
     numpy_abi::{
@@ -62,14 +62,16 @@ unsafe extern "C" fn refuse(
     _loop_descrs: *mut *mut PyArray_Descr,
     _view_offset: *mut isize,
 ) -> c_int {
-    // SAFETY: NumPy passes the DTypes of both ends, of which the second is the registered one.
-    let dtype = unsafe { DType::of_class(*dtypes.add(1)) };
-    let message = format!(
-        "raw bytes are no {}; of a structured array take a field by its name",
-        dtype.element().name()
-    );
-    errors::set(abi::ERROR_TYPE, &message);
-    -1
+    trampoline::slot("refuse", || {
+        // SAFETY: NumPy passes the DTypes of both ends, of which the second is the registered one.
+        let dtype = unsafe { DType::of_class(*dtypes.add(1)) };
+        let message = format!(
+            "raw bytes are no {}; of a structured array take a field by its name",
+            dtype.element().name()
+        );
+        errors::set(abi::ERROR_TYPE, &message);
+        -1
+    })
 }
 
 /// Never called: there are no descriptors that it could be called for.
@@ -80,6 +82,8 @@ unsafe extern "C" fn refuse_loop(
     _strides: *const isize,
     _auxdata: *mut NpyAuxData,
 ) -> c_int {
-    errors::set(abi::ERROR_TYPE, "raw bytes are no elements");
-    -1
+    trampoline::slot("refuse_loop", || {
+        errors::set(abi::ERROR_TYPE, "raw bytes are no elements");
+        -1
+    })
 }

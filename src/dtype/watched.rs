@@ -3,6 +3,7 @@
 //! NumPy asks for a loop once an operation. While an audit runs it gets one that notes the operation
 //! and then does the same work; otherwise the loops know nothing of audits.
 
+use super::trampoline;
 use crate::{
     audit::{self, AtWork, Operation},
     numpy_abi::{
@@ -54,13 +55,15 @@ unsafe extern "C" fn watched<L: Watched>(
     strides: *const isize,
     auxdata: *mut NpyAuxData,
 ) -> c_int {
-    // SAFETY: NumPy hands the loop what it handed out with it.
-    let _at_work = audit::at_work(unsafe { L::operation(auxdata) });
-    // A call that the compiler could see would be a second user of everything in the loop, which it
-    // would then no longer compile into one function.
-    let run = std::hint::black_box(L::LOOP);
-    // SAFETY: as for the loop itself.
-    unsafe { run(context, data, dimensions, strides, auxdata) }
+    trampoline::hot("watched", || {
+        // SAFETY: NumPy hands the loop what it handed out with it.
+        let _at_work = audit::at_work(unsafe { L::operation(auxdata) });
+        // A call that the compiler could see would be a second user of everything in the loop, which it
+        // would then no longer compile into one function.
+        let run = std::hint::black_box(L::LOOP);
+        // SAFETY: as for the loop itself.
+        unsafe { run(context, data, dimensions, strides, auxdata) }
+    })
 }
 
 /// As [`Watched`], for loops over one run.
@@ -91,10 +94,12 @@ unsafe extern "C" fn watched_traverse<L: WatchedTraverse>(
     stride: isize,
     auxdata: *mut NpyAuxData,
 ) -> c_int {
-    let _at_work = audit::at_work(L::OPERATION);
-    let run = std::hint::black_box(L::LOOP);
-    // SAFETY: as for the loop itself.
-    unsafe { run(context, descr, data, size, stride, auxdata) }
+    trampoline::hot("watched_traverse", || {
+        let _at_work = audit::at_work(L::OPERATION);
+        let run = std::hint::black_box(L::LOOP);
+        // SAFETY: as for the loop itself.
+        unsafe { run(context, descr, data, size, stride, auxdata) }
+    })
 }
 
 /// For slots that NumPy calls directly: what this thread is at from here on, while an audit runs.

@@ -12,7 +12,9 @@ use super::{
 };
 use crate::{
     abi,
+    boundary::{self, catch},
     erased::Failure,
+    faults,
     segment::{Host, Lost, ResizeError, Segment, Source},
 };
 use std::{
@@ -38,6 +40,28 @@ pub(super) fn unraisable(failure: &Failure) {
     }
 }
 
+/// Runs one of the functions; a panic in it is reported, and the result `failed`. The report may take
+/// the GIL, which is why the frame that caught the panic is left first.
+#[inline(always)]
+pub(super) fn guarded<R>(name: &str, failed: R, function: impl FnOnce() -> R) -> R {
+    catch(|| {
+        faults::slot();
+        function()
+    })
+    .unwrap_or_else(|payload| {
+        panicked(name, payload);
+        failed
+    })
+}
+
+#[cold]
+fn panicked(name: &str, payload: boundary::Payload) {
+    let text = boundary::text(&payload).unwrap_or("no message");
+    let message = format!("denizen's handler panicked in {name}: {text}; please report it");
+    boundary::discard(payload);
+    unraisable(&Failure::new(abi::ERROR_RUNTIME, message));
+}
+
 /// Cells for a new array, or NULL. The bytes are zero, which is what vacant cells are: NumPy asks
 /// for uninitialised memory only where it fills all of it, and only for dtypes that need no
 /// initialisation.
@@ -46,9 +70,11 @@ pub(super) fn unraisable(failure: &Failure) {
 /// Callable with any size; the result is freed with [`free`] or [`realloc`]. `context` is NULL or
 /// points to a [`Host`], for which [`Source::hosted_by`] holds.
 pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
-    let content = note::take();
-    // SAFETY: the caller's promise.
-    allocate(unsafe { source(context) }, size, content, content.is_some())
+    guarded("malloc", ptr::null_mut(), || {
+        let content = note::take();
+        // SAFETY: the caller's promise.
+        allocate(unsafe { source(context) }, size, content, content.is_some())
+    })
 }
 
 /// Zeroed cells for a new array, or NULL.
@@ -56,12 +82,14 @@ pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_voi
 /// # Safety
 /// As for [`malloc`].
 pub unsafe extern "C" fn calloc(context: *mut c_void, count: usize, size: usize) -> *mut c_void {
-    let content = note::take();
-    match count.checked_mul(size) {
-        // SAFETY: the caller's promise.
-        Some(bytes) => allocate(unsafe { source(context) }, bytes, content, true),
-        None => ptr::null_mut(),
-    }
+    guarded("calloc", ptr::null_mut(), || {
+        let content = note::take();
+        match count.checked_mul(size) {
+            // SAFETY: the caller's promise.
+            Some(bytes) => allocate(unsafe { source(context) }, bytes, content, true),
+            None => ptr::null_mut(),
+        }
+    })
 }
 
 /// Where a handler's segments come from.
@@ -98,46 +126,48 @@ pub unsafe extern "C" fn realloc(
     pointer: *mut c_void,
     size: usize,
 ) -> *mut c_void {
-    // An arming whose allocation failed before it came here ends at the next call.
-    note::take();
-    if pointer.is_null() {
-        // SAFETY: any size.
-        return unsafe { malloc(context, size) };
-    }
-    // SAFETY: the caller's promise.
-    let segment = match unsafe { segment_at("reallocate", pointer) } {
-        Ok(segment) => segment,
-        Err(NoSegment { failure, is_new }) => {
-            if is_new {
-                refuse(failure);
-            } else {
-                let _ = refusal::leave(failure);
-            }
-            return ptr::null_mut();
+    guarded("realloc", ptr::null_mut(), || {
+        // An arming whose allocation failed before it came here ends at the next call.
+        note::take();
+        if pointer.is_null() {
+            // SAFETY: any size.
+            return unsafe { malloc(context, size) };
         }
-    };
-    // SAFETY: the caller's promise.
-    match unsafe { segment.resize(size.max(1)) } {
-        Ok(resized) => {
-            if let Some(failure) = &resized.destructor {
-                unraisable(failure);
-            }
-            // SAFETY: the caller's promise.
-            unsafe { objects::resized(resized.segment) };
-            resized.segment.cells().as_ptr().cast()
-        }
-        Err(error) => {
-            match error {
-                ResizeError::InUse(_) | ResizeError::Element(_) => {
-                    // Who does not ask hears that there is no memory.
-                    let _ = refusal::leave(Failure::new(abi::ERROR_BORROW, error.to_string()));
+        // SAFETY: the caller's promise.
+        let segment = match unsafe { segment_at("reallocate", pointer) } {
+            Ok(segment) => segment,
+            Err(NoSegment { failure, is_new }) => {
+                if is_new {
+                    refuse(failure);
+                } else {
+                    let _ = refusal::leave(failure);
                 }
-                ResizeError::Damaged(failure) => refuse(failure),
-                ResizeError::Memory(_) => {}
+                return ptr::null_mut();
             }
-            ptr::null_mut()
+        };
+        // SAFETY: the caller's promise.
+        match unsafe { segment.resize(size.max(1)) } {
+            Ok(resized) => {
+                if let Some(failure) = &resized.destructor {
+                    unraisable(failure);
+                }
+                // SAFETY: the caller's promise.
+                unsafe { objects::resized(resized.segment) };
+                resized.segment.cells().as_ptr().cast()
+            }
+            Err(error) => {
+                match error {
+                    ResizeError::InUse(_) | ResizeError::Element(_) => {
+                        // Who does not ask hears that there is no memory.
+                        let _ = refusal::leave(Failure::new(abi::ERROR_BORROW, error.to_string()));
+                    }
+                    ResizeError::Damaged(failure) => refuse(failure),
+                    ResizeError::Memory(_) => {}
+                }
+                ptr::null_mut()
+            }
         }
-    }
+    })
 }
 
 /// Destroys what is still live, once, and gives the memory back. NULL is nothing.
@@ -145,19 +175,21 @@ pub unsafe extern "C" fn realloc(
 /// # Safety
 /// `pointer` is NULL or what this handler returned and nobody freed, and nobody uses it any more.
 pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size: usize) {
-    if pointer.is_null() {
-        return;
-    }
-    // SAFETY: the caller's promise.
-    let failure = match unsafe { segment_at("free", pointer) } {
+    guarded("free", (), || {
+        if pointer.is_null() {
+            return;
+        }
         // SAFETY: the caller's promise.
-        Ok(segment) => unsafe { segment.free() }.err(),
-        // Nobody is told twice of what is freed; who wants to go on using it is.
-        Err(NoSegment { failure, is_new }) => is_new.then_some(failure),
-    };
-    if let Some(failure) = failure {
-        unraisable(&failure);
-    }
+        let failure = match unsafe { segment_at("free", pointer) } {
+            // SAFETY: the caller's promise.
+            Ok(segment) => unsafe { segment.free() }.err(),
+            // Nobody is told twice of what is freed; who wants to go on using it is.
+            Err(NoSegment { failure, is_new }) => is_new.then_some(failure),
+        };
+        if let Some(failure) = failure {
+            unraisable(&failure);
+        }
+    })
 }
 
 /// A refused `realloc`: whoever called says why, or where nobody can, it is said at once.

@@ -124,6 +124,11 @@ impl<S> Ranges<S> {
         Ok(())
     }
 
+    /// Whether a borrow conflicts with `span`.
+    pub fn is_lent(&self, span: &Span) -> bool {
+        any_conflicts(span, &self.borrows)
+    }
+
     /// Takes back one borrow of exactly this span. Borrows of equal spans are interchangeable.
     pub fn give_back(&mut self, span: &Span) -> bool {
         let index = self.borrows.iter().position(|borrow| borrow == span);

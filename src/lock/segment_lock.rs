@@ -343,6 +343,30 @@ impl SegmentLock {
         }
     }
 
+    /// As [`Self::is_idle`], and why not.
+    ///
+    /// # Errors
+    /// [`LockError::Reentrant`] where this thread holds the lock, [`LockError::Borrowed`] where cells
+    /// are lent, [`LockError::Busy`] where others work on them, else [`LockError::Pinned`].
+    pub fn check_idle(&self) -> Result<(), LockError> {
+        if self.is_idle() {
+            return Ok(());
+        }
+        if HeldHere::new().contains(self.address()) {
+            return Err(LockError::Reentrant);
+        }
+        let everything = Span { start: 0, end: usize::MAX, write: true };
+        let tables = Shard::of(self.address()).lock();
+        match tables.get(&self.address()) {
+            Some(table) if table.is_lent(&everything) => Err(LockError::Borrowed),
+            Some(_) => Err(LockError::Busy),
+            None if state_of(self.word.load(Ordering::Relaxed)) & !PINS != 0 => {
+                Err(LockError::Busy)
+            }
+            None => Err(LockError::Pinned),
+        }
+    }
+
     /// Forgets all that is registered for this lock, before its memory is freed or used for
     /// something else. Costs a load where there is nothing.
     pub fn retire(&mut self) {

@@ -3,7 +3,7 @@
 
 use super::handler::{self, NAME};
 use crate::{
-    dtype::arming,
+    dtype::{arming, trampoline},
     handler as functions,
     numpy_abi::{self, MEM_HANDLER, PyDataMem_Handler, PyDataMemAllocator},
     segment::Host,
@@ -166,14 +166,16 @@ struct Hosted {
 
 /// Runs when neither a block nor an array of the handler is left.
 unsafe extern "C" fn drop_hosted(capsule: *mut ffi::PyObject) {
-    // SAFETY: GIL held; the capsule holds the box that `capsule_over` put into it.
-    unsafe {
-        let hosted = ffi::PyCapsule_GetPointer(capsule, MEM_HANDLER.as_ptr()).cast::<Hosted>();
-        if !hosted.is_null() {
-            let hosted = Box::from_raw(hosted);
-            ffi::Py_DECREF(hosted.under);
+    trampoline::end("drop_hosted", || {
+        // SAFETY: GIL held; the capsule holds the box that `capsule_over` put into it.
+        unsafe {
+            let hosted = ffi::PyCapsule_GetPointer(capsule, MEM_HANDLER.as_ptr()).cast::<Hosted>();
+            if !hosted.is_null() {
+                let hosted = Box::from_raw(hosted);
+                ffi::Py_DECREF(hosted.under);
+            }
         }
-    }
+    })
 }
 
 /// A capsule with our handler over the one in `under`; `under` itself where that is ours already.

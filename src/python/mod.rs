@@ -208,6 +208,7 @@ fn plan_fault(kind: &str, after: Option<u64>) -> PyResult<()> {
         "allocation" => faults::Kind::Allocation,
         "heap" => faults::Kind::Heap,
         "element" if faults::counts_elements() => faults::Kind::Element,
+        "slot" => faults::Kind::Slot,
         "element" => {
             return Err(PyRuntimeError::new_err(
                 "elements are not counted: start the process with DENIZEN_FAULTS=1",

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     erased::{ElementType, Failure, observer},
-    lock::{LockError, Request, try_acquire_all},
+    lock::LockError,
     memory::{AllocError, BlockInfo},
 };
 use std::{fmt, ops::Range};
@@ -71,11 +71,7 @@ impl Segment {
         let (element, flags) = self.header().type_word();
         // Whoever reads NumPy's documentation of `refcheck=False` knows better; a view of client
         // code that is still alive would not survive it.
-        let mut everything = [Request::new(self.lock(), 0..self.byte_len().max(1), true)];
-        drop(try_acquire_all(&mut everything).map_err(ResizeError::InUse)?);
-        if !self.lock().is_idle() {
-            return Err(ResizeError::InUse(LockError::Pinned));
-        }
+        self.lock().check_idle().map_err(ResizeError::InUse)?;
         if self.is_checked() {
             // SAFETY: as below: nobody works on the cells.
             unsafe { self.check_at_end() }.map_err(ResizeError::Damaged)?;

@@ -2,6 +2,8 @@
 
 mod cells;
 mod lifecycle;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod thread_end;
 mod types;
 mod ufuncs;
 mod values;

@@ -8,7 +8,7 @@
 use super::text_form::{TextForm, UCS4};
 use crate::{
     abi::{self, Report, Sink, Status},
-    dtype::{DType, access::Run, within},
+    dtype::{DType, access::Run, trampoline, within},
     erased::{ElementType, Failure},
     numpy_abi::{self, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethodObject, flags::*},
 };
@@ -89,17 +89,19 @@ pub(super) unsafe fn to_text(
 
 /// Collects what a client writes.
 unsafe extern "C" fn append(sink: *mut Sink, bytes: *const u8, size: usize) -> Status {
-    // SAFETY: the sink of `to_text`, whose context is its vector; `size` readable bytes.
-    unsafe {
-        let collected = &mut *(*sink).context.cast::<Vec<u8>>();
-        if collected.try_reserve(size).is_err() {
-            return abi::FAILED;
+    trampoline::failing(abi::FAILED, || {
+        // SAFETY: the sink of `to_text`, whose context is its vector; `size` readable bytes.
+        unsafe {
+            let collected = &mut *(*sink).context.cast::<Vec<u8>>();
+            if collected.try_reserve(size).is_err() {
+                return abi::FAILED;
+            }
+            if size > 0 {
+                collected.extend_from_slice(std::slice::from_raw_parts(bytes, size));
+            }
         }
-        if size > 0 {
-            collected.extend_from_slice(std::slice::from_raw_parts(bytes, size));
-        }
-    }
-    abi::OK
+        abi::OK
+    })
 }
 
 /// From text: whatever the size and byte order, and there is one descriptor to cast to.
@@ -110,18 +112,20 @@ pub(super) unsafe extern "C" fn resolve_from_text(
     out: *mut *mut PyArray_Descr,
     _view_offset: *mut isize,
 ) -> c_int {
-    // SAFETY: NumPy passes two DTypes, the second ours, two given descriptors (the second may be
-    // NULL) and room for two new references; GIL held.
-    unsafe {
-        let to = DType::of_class(*dtypes.add(1)).new_descr_reference();
-        if to.is_null() {
-            return -1;
+    trampoline::slot("resolve_from_text", || {
+        // SAFETY: NumPy passes two DTypes, the second ours, two given descriptors (the second may be
+        // NULL) and room for two new references; GIL held.
+        unsafe {
+            let to = DType::of_class(*dtypes.add(1)).new_descr_reference();
+            if to.is_null() {
+                return -1;
+            }
+            ffi::Py_INCREF((*given).cast());
+            *out = *given;
+            *out.add(1) = to;
         }
-        ffi::Py_INCREF((*given).cast());
-        *out = *given;
-        *out.add(1) = to;
-    }
-    NPY_UNSAFE_CASTING
+        NPY_UNSAFE_CASTING
+    })
 }
 
 /// To text of the given size, or of the default one. As for NumPy's integers the cast is safe where
@@ -133,27 +137,29 @@ pub(super) unsafe extern "C" fn resolve_to_text(
     out: *mut *mut PyArray_Descr,
     _view_offset: *mut isize,
 ) -> c_int {
-    // SAFETY: NumPy passes two DTypes, the first ours, two given descriptors (the second may be
-    // NULL) and room for two new references; GIL held.
-    unsafe {
-        let mut to = *given.add(1);
-        let mut level = NPY_SAFE_CASTING;
-        if to.is_null() {
-            to = new_text_descr(*dtypes.add(1));
+    trampoline::slot("resolve_to_text", || {
+        // SAFETY: NumPy passes two DTypes, the first ours, two given descriptors (the second may be
+        // NULL) and room for two new references; GIL held.
+        unsafe {
+            let mut to = *given.add(1);
+            let mut level = NPY_SAFE_CASTING;
             if to.is_null() {
-                return -1;
+                to = new_text_descr(*dtypes.add(1));
+                if to.is_null() {
+                    return -1;
+                }
+            } else {
+                ffi::Py_INCREF(to.cast());
+                if (*to).type_num != NPY_VSTRING {
+                    level = NPY_SAME_KIND_CASTING;
+                }
             }
-        } else {
-            ffi::Py_INCREF(to.cast());
-            if (*to).type_num != NPY_VSTRING {
-                level = NPY_SAME_KIND_CASTING;
-            }
+            ffi::Py_INCREF((*given).cast());
+            *out = *given;
+            *out.add(1) = to;
+            level
         }
-        ffi::Py_INCREF((*given).cast());
-        *out = *given;
-        *out.add(1) = to;
-        level
-    }
+    })
 }
 
 /// A new descriptor of a text DType, of the default size where it has one; NULL with an exception

@@ -6,7 +6,7 @@
 //! and have the same pointer; what is derived later inherits it. `ndarray.__setitem__`, an object
 //! that keeps the pointer, follows.
 
-use super::each_class;
+use super::{super::trampoline, each_class};
 use pyo3::{ffi, prelude::*, types::PyType};
 use std::{
     ffi::{c_int, c_void},
@@ -77,10 +77,12 @@ unsafe extern "C" fn assign<const INDEX: usize>(
     index: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
 ) -> c_int {
-    // SAFETY: Python's convention for the slot, which the original keeps as well; GIL held.
-    unsafe {
-        let original: ffi::objobjargproc = std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        let status = original(array, index, value);
-        if status == 0 && !ffi::PyErr_Occurred().is_null() { -1 } else { status }
-    }
+    trampoline::slot("assign", || {
+        // SAFETY: Python's convention for the slot, which the original keeps as well; GIL held.
+        unsafe {
+            let original: ffi::objobjargproc = std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            let status = original(array, index, value);
+            if status == 0 && !ffi::PyErr_Occurred().is_null() { -1 } else { status }
+        }
+    })
 }

@@ -7,7 +7,7 @@
 //! ones Python would refuse `ndarray.__new__(subclass, ..)` as not safe. What makes arrays in C
 //! (`np.empty`, results of operations, views) does not come here.
 
-use super::{each_class, holds_ours};
+use super::{super::trampoline, each_class, holds_ours};
 use crate::numpy_abi::{self, NumpyApi, PyArray_Descr};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
@@ -58,22 +58,25 @@ unsafe extern "C" fn new_array(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for the slot: a tuple, and a dict or NULL; GIL held. The original
-    // keeps the same convention.
-    unsafe {
-        let py = Python::assume_attached();
-        let positional = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
-        let named = Bound::from_borrowed_ptr_or_opt(py, keywords)
-            .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
-        if let Some(numpy) = numpy_abi::get()
-            && let Err(error) = check(numpy, &positional, named.as_ref())
-        {
-            error.restore(py);
-            return ptr::null_mut();
+    trampoline::slot("new_array", || {
+        // SAFETY: Python's convention for the slot: a tuple, and a dict or NULL; GIL held. The original
+        // keeps the same convention.
+        unsafe {
+            let py = Python::assume_attached();
+            let positional =
+                Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
+            let named = Bound::from_borrowed_ptr_or_opt(py, keywords)
+                .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
+            if let Some(numpy) = numpy_abi::get()
+                && let Err(error) = check(numpy, &positional, named.as_ref())
+            {
+                error.restore(py);
+                return ptr::null_mut();
+            }
+            let original: ffi::newfunc = std::mem::transmute(NUMPY_NEW.load(Relaxed));
+            original(class, arguments, keywords)
         }
-        let original: ffi::newfunc = std::mem::transmute(NUMPY_NEW.load(Relaxed));
-        original(class, arguments, keywords)
-    }
+    })
 }
 
 /// # Errors

@@ -7,7 +7,7 @@
 //! Both are wrapped in their `PyMethodDef`, which Python reads at every call: for such arrays of
 //! ours the copy is made here, where its failure is an exception, and assigned back.
 
-use super::super::{DType, fallible::text};
+use super::super::{DType, fallible::text, trampoline};
 use crate::numpy_abi::{NumpyApi, PyArrayObject, flags::*};
 use pyo3::{
     ffi,
@@ -78,22 +78,26 @@ unsafe extern "C" fn put(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_VARARGS | METH_KEYWORDS`, which the original keeps as
-    // well; GIL held.
-    unsafe {
-        let original: ffi::PyCFunctionWithKeywords = std::mem::transmute(NUMPY_PUT.load(Relaxed));
-        let py = Python::assume_attached();
-        let array = Bound::from_borrowed_ptr(py, array);
-        let given = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
-        let named = Bound::from_borrowed_ptr_or_opt(py, keywords)
-            .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
-        let values =
-            given.iter().chain(named.iter().flat_map(|named| named.iter().map(|(_, value)| value)));
-        if !needs_copy(&array, values) {
-            return original(array.as_ptr(), arguments, keywords);
+    trampoline::slot("put", || {
+        // SAFETY: Python's convention for `METH_VARARGS | METH_KEYWORDS`, which the original keeps as
+        // well; GIL held.
+        unsafe {
+            let original: ffi::PyCFunctionWithKeywords =
+                std::mem::transmute(NUMPY_PUT.load(Relaxed));
+            let py = Python::assume_attached();
+            let array = Bound::from_borrowed_ptr(py, array);
+            let given = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
+            let named = Bound::from_borrowed_ptr_or_opt(py, keywords)
+                .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
+            let values = given
+                .iter()
+                .chain(named.iter().flat_map(|named| named.iter().map(|(_, value)| value)));
+            if !needs_copy(&array, values) {
+                return original(array.as_ptr(), arguments, keywords);
+            }
+            through_copy(&array, |copy| original(copy, arguments, keywords))
         }
-        through_copy(&array, |copy| original(copy, arguments, keywords))
-    }
+    })
 }
 
 /// `putmask(array, mask, values)`.
@@ -103,26 +107,28 @@ unsafe extern "C" fn putmask(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
-    // well: `count` arguments, then one for each name; GIL held.
-    unsafe {
-        let original: ffi::PyCFunctionFastWithKeywords =
-            std::mem::transmute(NUMPY_PUTMASK.load(Relaxed));
-        let named = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) };
-        let py = Python::assume_attached();
-        let mut given: Vec<_> = (0..count + named).map(|i| *arguments.offset(i)).collect();
-        let values: Vec<_> =
-            given.iter().map(|value| Bound::from_borrowed_ptr(py, *value)).collect();
-        match values.split_first() {
-            Some((array, values)) if count > 0 && needs_copy(array, values.iter().cloned()) => {
-                through_copy(array, |copy| {
-                    given[0] = copy;
-                    original(module, given.as_ptr(), count, names)
-                })
+    trampoline::slot("putmask", || {
+        // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
+        // well: `count` arguments, then one for each name; GIL held.
+        unsafe {
+            let original: ffi::PyCFunctionFastWithKeywords =
+                std::mem::transmute(NUMPY_PUTMASK.load(Relaxed));
+            let named = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) };
+            let py = Python::assume_attached();
+            let mut given: Vec<_> = (0..count + named).map(|i| *arguments.offset(i)).collect();
+            let values: Vec<_> =
+                given.iter().map(|value| Bound::from_borrowed_ptr(py, *value)).collect();
+            match values.split_first() {
+                Some((array, values)) if count > 0 && needs_copy(array, values.iter().cloned()) => {
+                    through_copy(array, |copy| {
+                        given[0] = copy;
+                        original(module, given.as_ptr(), count, names)
+                    })
+                }
+                _ => original(module, arguments, count, names),
             }
-            _ => original(module, arguments, count, names),
         }
-    }
+    })
 }
 
 /// Changes a copy, and assigns it to the array.

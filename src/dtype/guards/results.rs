@@ -5,10 +5,10 @@
 //! a result that comes with an exception is given up, and the exception is what the caller sees.
 
 use super::{
-    super::{arming, errors},
+    super::{arming, errors, trampoline},
     state,
 };
-use crate::{handler::refusal::Asking, numpy_abi::NumpyApi};
+use crate::{erased::Failure, handler::refusal::Asking, numpy_abi::NumpyApi};
 use pyo3::{ffi, prelude::*};
 use std::{
     ffi::{c_int, c_void},
@@ -115,14 +115,16 @@ unsafe extern "C" fn plain<const INDEX: usize>(
     itself: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_VARARGS`, by which the original was defined; GIL held.
-    unsafe {
-        let original: ffi::PyCFunction = std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        if INDEX == SET_STATE {
-            return state::set_state(itself, arguments, original);
+    trampoline::slot("plain", || {
+        // SAFETY: Python's convention for `METH_VARARGS`, by which the original was defined; GIL held.
+        unsafe {
+            let original: ffi::PyCFunction = std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            if INDEX == SET_STATE {
+                return state::set_state(itself, arguments, original);
+            }
+            errors::unless_raised(original(itself, arguments))
         }
-        errors::unless_raised(original(itself, arguments))
-    }
+    })
 }
 
 unsafe extern "C" fn with_keywords<const INDEX: usize>(
@@ -130,27 +132,40 @@ unsafe extern "C" fn with_keywords<const INDEX: usize>(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as for `plain`, with `METH_KEYWORDS`.
-    unsafe {
-        let original: ffi::PyCFunctionWithKeywords =
-            std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        let asking = (INDEX == RESIZE).then(Asking::begin);
-        let result = errors::unless_raised(original(itself, arguments, keywords));
-        if INDEX == RESIZE {
-            // It asks for the fill-zero loop of what it does not fill, where that is nothing.
-            arming::withdraw();
-        }
-        if let Some(reason) = asking.and_then(Asking::end) {
-            if result.is_null() && ffi::PyErr_ExceptionMatches(ffi::PyExc_MemoryError) != 0 {
-                // NumPy takes each failure of the handler for a lack of memory.
-                let text = format!("the array cannot be resized: {}", reason.message);
-                errors::set(reason.kind, &text);
-            } else {
-                errors::write_unraisable(&reason, errors::MEMORY);
+    trampoline::slot("with_keywords", || {
+        // SAFETY: as for `plain`, with `METH_KEYWORDS`.
+        unsafe {
+            if INDEX == RESIZE
+                && let Err(failure) = state::check_idle(itself.cast())
+            {
+                // Before NumPy ends what is in a tail that goes.
+                raise_not_resized(&failure);
+                return ptr::null_mut();
             }
+            let original: ffi::PyCFunctionWithKeywords =
+                std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            let asking = (INDEX == RESIZE).then(Asking::begin);
+            let result = errors::unless_raised(original(itself, arguments, keywords));
+            if INDEX == RESIZE {
+                // It asks for the fill-zero loop of what it does not fill, where that is nothing.
+                arming::withdraw();
+            }
+            if let Some(reason) = asking.and_then(Asking::end) {
+                if result.is_null() && ffi::PyErr_ExceptionMatches(ffi::PyExc_MemoryError) != 0 {
+                    // NumPy takes each failure of the handler for a lack of memory.
+                    raise_not_resized(&reason);
+                } else {
+                    errors::write_unraisable(&reason, errors::MEMORY);
+                }
+            }
+            result
         }
-        result
-    }
+    })
+}
+
+#[cold]
+fn raise_not_resized(reason: &Failure) {
+    errors::set(reason.kind, &format!("the array cannot be resized: {}", reason.message));
 }
 
 unsafe extern "C" fn fast<const INDEX: usize>(
@@ -159,10 +174,12 @@ unsafe extern "C" fn fast<const INDEX: usize>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: as for `plain`, with `METH_FASTCALL | METH_KEYWORDS`.
-    unsafe {
-        let original: ffi::PyCFunctionFastWithKeywords =
-            std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        errors::unless_raised(original(itself, arguments, count, names))
-    }
+    trampoline::slot("fast", || {
+        // SAFETY: as for `plain`, with `METH_FASTCALL | METH_KEYWORDS`.
+        unsafe {
+            let original: ffi::PyCFunctionFastWithKeywords =
+                std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            errors::unless_raised(original(itself, arguments, count, names))
+        }
+    })
 }

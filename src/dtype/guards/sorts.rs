@@ -3,7 +3,10 @@
 //! elements the methods below go through `denizen._sorts`, which asks for sorts that stay inside
 //! whatever a comparison says. Arrays of other dtypes go straight to NumPy's method.
 
-use super::{super::fallible::text, holds_ours};
+use super::{
+    super::{fallible::text, trampoline},
+    holds_ours,
+};
 use crate::{
     dtype::DType,
     numpy_abi::{NumpyApi, PyArrayObject},
@@ -67,25 +70,27 @@ unsafe extern "C" fn wrapper<const INDEX: usize>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
-    // well, on an array; GIL held.
-    unsafe {
-        let descr = (*array.cast::<PyArrayObject>()).descr;
-        let is_served = INDEX < SORTS && DType::try_of_descr(descr).is_some();
-        if is_served || !holds_ours(descr) {
-            let original: ffi::PyCFunctionFastWithKeywords =
-                std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-            return original(array, arguments, count, names);
-        }
-        let py = Python::assume_attached();
-        match through_python::<INDEX>(py, array, arguments, count, names) {
-            Ok(result) => result.into_ptr(),
-            Err(error) => {
-                error.restore(py);
-                ptr::null_mut()
+    trampoline::slot("wrapper", || {
+        // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
+        // well, on an array; GIL held.
+        unsafe {
+            let descr = (*array.cast::<PyArrayObject>()).descr;
+            let is_served = INDEX < SORTS && DType::try_of_descr(descr).is_some();
+            if is_served || !holds_ours(descr) {
+                let original: ffi::PyCFunctionFastWithKeywords =
+                    std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+                return original(array, arguments, count, names);
+            }
+            let py = Python::assume_attached();
+            match through_python::<INDEX>(py, array, arguments, count, names) {
+                Ok(result) => result.into_ptr(),
+                Err(error) => {
+                    error.restore(py);
+                    ptr::null_mut()
+                }
             }
         }
-    }
+    })
 }
 
 /// `denizen._sorts.NAME(method, array, ..)`.

@@ -21,7 +21,6 @@ use super::{
     holding::{for_cells, holds_ours},
 };
 use crate::{
-    abi,
     erased::Failure,
     handler::note::Content,
     numpy_abi::{self, NumpyApi, PyArray_Descr, PyArrayObject, flags::*},
@@ -204,25 +203,32 @@ fn hidden<T>(container: Bound<'_, T>) -> Bound<'_, T> {
 /// # Safety
 /// `array` is an array; GIL held.
 unsafe fn refuse_if_in_use(py: Python<'_>, array: *mut PyArrayObject) -> PyResult<()> {
+    // SAFETY: the caller's promise.
+    if let Err(failure) = unsafe { check_idle(array) } {
+        let text = format!("the array cannot take another state: {}", failure.message);
+        errors::set(failure.kind, &text);
+        return Err(PyErr::fetch(py));
+    }
+    Ok(())
+}
+
+/// Whether nobody works on the memory that an array owns, was lent some of it, or keeps it in its
+/// place.
+///
+/// # Errors
+/// `BorrowError`.
+///
+/// # Safety
+/// `array` is an array; GIL held.
+pub(super) unsafe fn check_idle(array: *mut PyArrayObject) -> Result<(), Failure> {
     // SAFETY: the caller's promise: the memory is there as long as the array has it.
     unsafe {
         if (*array).flags & NPY_ARRAY_OWNDATA == 0 {
             return Ok(());
         }
         let Some(segment) = access::segment_of((*array).data.cast()) else { return Ok(()) };
-        match segment.lock().try_borrow(0..segment.byte_len().max(1), true) {
-            Ok(borrow) => drop(borrow),
-            Err(error) => {
-                let failure = Failure::new(
-                    abi::ERROR_BORROW,
-                    format!("the array cannot take another state: {error}"),
-                );
-                errors::raise(&failure);
-                return Err(PyErr::fetch(py));
-            }
-        }
+        segment.lock().check_idle().map_err(access::refused)
     }
-    Ok(())
 }
 
 /// Exchanges what two arrays have; weak references stay with their object. No Python code runs.

@@ -74,13 +74,16 @@ struct Claimed {
 
 /// Runs when an array's segment is freed. The context is the number of its store.
 unsafe extern "C" fn release(context: *mut c_void) {
-    let store = tables::lock().stores.remove(&(context.addr() as u32));
-    if let Some(tables::Store::Owned(owned)) = store {
-        // SAFETY: the store is out of the tables, and the array that its objects belong to is gone.
-        if let Err(failure) = unsafe { owned.objects.free() } {
-            unraisable(&failure);
+    super::functions::guarded("release", (), || {
+        let store = tables::lock().stores.remove(&(context.addr() as u32));
+        if let Some(tables::Store::Owned(owned)) = store {
+            // SAFETY: the store is out of the tables, and the array that its objects belong to is
+            // gone.
+            if let Err(failure) = unsafe { owned.objects.free() } {
+                unraisable(&failure);
+            }
         }
-    }
+    });
 }
 
 /// The number of the store of an array's segment, if it has one.

@@ -1,6 +1,7 @@
 //! An extension that stores a type from crates.io and one of its own in NumPy arrays.
 
 mod dual;
+mod holders;
 
 use bigdecimal::{BigDecimal, ToPrimitive, Zero};
 use denizen::{Casting, Error};
@@ -36,6 +37,7 @@ fn denizen_example(module: &Bound<'_, PyModule>) -> PyResult<()> {
         .module("denizen_example")
         .add_to(module)?;
     dual::register(module)?;
+    holders::register(module)?;
     for function in [
         wrap_pyfunction!(live_duals, module)?,
         wrap_pyfunction!(adopt_duals, module)?,
@@ -48,6 +50,8 @@ fn denizen_example(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(scale, module)?,
         wrap_pyfunction!(scale_slice, module)?,
         wrap_pyfunction!(while_reading, module)?,
+        wrap_pyfunction!(holders::adopt_lists, module)?,
+        wrap_pyfunction!(holders::take_holders, module)?,
     ] {
         module.add_function(function)?;
     }
