@@ -30,7 +30,10 @@ fn begin() -> u32 {
 mod handlers {
     //! All shards are locked across a fork, so that the child finds whole tables and free mutexes.
 
-    use super::{super::parking, GENERATION, Ordering};
+    use super::{
+        super::{held::HeldHere, parking},
+        GENERATION, Ordering,
+    };
     use std::{cell::RefCell, sync::MutexGuard};
 
     thread_local! {
@@ -61,8 +64,11 @@ mod handlers {
     }
 
     extern "C" fn child() {
-        let next = GENERATION.load(Ordering::Relaxed).wrapping_add(1).max(1);
+        let parent = GENERATION.load(Ordering::Relaxed);
+        let next = parent.wrapping_add(1).max(1);
         GENERATION.store(next, Ordering::Relaxed);
+        HeldHere::new().inherit(parent, next);
+        HeldHere::pins().inherit(parent, next);
         let _ = LOCKED.try_with(|locked| {
             let mut locked = locked.borrow_mut();
             for tables in locked.iter_mut() {

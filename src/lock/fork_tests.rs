@@ -120,23 +120,42 @@ fn threads_of_a_child_wait_for_each_other() {
 }
 
 #[test]
-fn a_guard_that_crossed_a_fork_releases_nothing_in_the_child() {
+fn a_thread_that_forks_in_the_middle_of_an_operation_is_in_the_middle_of_it_in_the_child() {
     let lock = SegmentLock::new();
     let mut requests = [Request::new(&lock, 0..10, true)];
     let mut guard = Some(acquire_all(&mut requests).unwrap());
     let held = holds_in_child(|| {
         let mut requests = [Request::new(&lock, 0..10, true)];
-        let own = acquire_all(&mut requests).unwrap();
+        let refused = acquire_all(&mut requests).err() == Some(LockError::Reentrant)
+            && lock.try_borrow(0..1, false).is_err()
+            && !lock.is_idle();
         drop(guard.take());
+        let idle = lock.is_idle();
+        let own = acquire_all(&mut requests).unwrap();
         let kept = thread::scope(|scope| {
             let other = || try_acquire_all(&mut [Request::new(&lock, 0..10, true)]).err();
             scope.spawn(other).join().unwrap()
         });
         drop(own);
-        kept == Some(LockError::Busy) && lock.is_at_rest()
+        refused && idle && kept == Some(LockError::Busy) && lock.is_at_rest()
     });
     assert!(held);
     drop(guard);
+    assert!(lock.is_at_rest());
+}
+
+#[test]
+fn a_pin_holds_in_the_child_of_its_thread() {
+    let lock = SegmentLock::new();
+    // SAFETY: nobody is ever alone.
+    let mut pin = Some(unsafe { Pin::new(&lock, || false) });
+    let held = holds_in_child(|| {
+        let pinned = !lock.is_idle();
+        drop(pin.take());
+        pinned && lock.is_idle() && can_write(&lock, 0..1)
+    });
+    assert!(held);
+    drop(pin);
     assert!(lock.is_at_rest());
 }
 

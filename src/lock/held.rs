@@ -16,6 +16,8 @@ pub(super) struct Held {
     /// Of the process, when the entries were made. Others count as none.
     generation: Cell<u32>,
     count: Cell<usize>,
+    /// How many of them were made in a parent process, by this thread before it forked.
+    inherited: Cell<usize>,
     addresses: [Cell<usize>; CAPACITY],
 }
 
@@ -23,10 +25,12 @@ pub(super) struct Held {
 #[cfg(not(loom))]
 thread_local! {
     static HELD: Held = const { Held::new() };
+    static PINNED: Held = const { Held::new() };
 }
 #[cfg(loom)]
 thread_local! {
     static HELD: Held = Held::new();
+    static PINNED: Held = Held::new();
 }
 
 /// The list of the current thread, looked up once. It stays in its thread.
@@ -37,6 +41,12 @@ impl HeldHere {
     #[inline]
     pub fn new() -> HeldHere {
         HeldHere(HELD.with(|held| NonNull::from(held)))
+    }
+
+    /// The same of pins: locks whose memory this thread keeps in its place.
+    #[inline]
+    pub fn pins() -> HeldHere {
+        HeldHere(PINNED.with(|held| NonNull::from(held)))
     }
 }
 
@@ -56,6 +66,7 @@ impl Held {
         Held {
             generation: Cell::new(0),
             count: Cell::new(0),
+            inherited: Cell::new(0),
             addresses: [const { Cell::new(0) }; CAPACITY],
         }
     }
@@ -66,6 +77,7 @@ impl Held {
         if self.generation.get() != generation {
             self.generation.set(generation);
             self.count.set(0);
+            self.inherited.set(0);
         }
         if count > CAPACITY - self.count.get() { Err(LockError::TooMany) } else { Ok(()) }
     }
@@ -88,6 +100,31 @@ impl Held {
                 self.count.set(count - 1);
                 return;
             }
+        }
+    }
+
+    /// This thread goes on in a child process, in the middle of the same operations: nobody else may
+    /// touch what they work on, though the locks count as released.
+    #[cfg(not(loom))]
+    pub fn inherit(&self, parent: u32, child: u32) {
+        if self.generation.get() == parent {
+            self.generation.set(child);
+            self.inherited.set(self.count.get());
+        }
+    }
+
+    /// Whether this thread holds the lock since before it forked.
+    #[inline]
+    pub fn inherits(&self, address: usize) -> bool {
+        self.inherited.get() > 0 && self.contains(address)
+    }
+
+    /// Removes an entry that was made in a parent process.
+    #[cold]
+    pub fn disinherit(&self, address: usize) {
+        if self.inherits(address) {
+            self.remove(address);
+            self.inherited.set(self.inherited.get() - 1);
         }
     }
 

@@ -42,7 +42,8 @@
 //! # Fork
 //! The word carries the generation of the process (`fork`). A child of `fork` is a new
 //! generation: what its parent's threads held or waited for counts as released there, and a guard
-//! that was alive in the forking thread releases nothing. Borrows survive: the view that holds
+//! that was alive in the forking thread releases nothing. That thread goes on in the child, perhaps
+//! in the middle of an operation: what it held is refused to its nested operations there as well. Borrows survive: the view that holds
 //! one was copied into the child like all memory, is as usable there as before, and gives its
 //! borrow back there. A borrow of a thread that does not exist in the child stays until the
 //! segment goes; its cells may be half written, and the error says that they are lent.

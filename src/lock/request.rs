@@ -140,8 +140,13 @@ impl<'r, 'a> Guard<'r, 'a> {
     pub fn into_pins(self) -> Pins<'r, 'a> {
         let mut guard = self;
         let generation = fork::generation();
+        let pins = HeldHere::pins();
+        let room = pins.reserve(guard.requests.len(), generation).is_ok();
         for request in guard.requests.iter().filter(|taken| taken.hold.generation == generation) {
             request.lock.pin_held();
+            if room {
+                pins.push(request.lock.address());
+            }
         }
         guard.release();
         // `release` has left each request its generation, by which pins are known.
@@ -160,6 +165,8 @@ impl<'r, 'a> Guard<'r, 'a> {
             if request.hold.generation == generation {
                 self.held.remove(request.lock.address());
                 request.lock.release(request.span.write, &request.hold, alone);
+            } else if request.hold.generation != 0 {
+                self.held.disinherit(request.lock.address());
             }
         }
     }
@@ -168,9 +175,21 @@ impl<'r, 'a> Guard<'r, 'a> {
 impl Drop for Pins<'_, '_> {
     fn drop(&mut self) {
         let generation = fork::generation();
-        for request in self.requests.iter().filter(|taken| taken.hold.generation == generation) {
-            request.lock.unpin();
+        for request in self.requests.iter().filter(|taken| taken.hold.generation != 0) {
+            unpin(request.lock, request.hold.generation, generation);
         }
+    }
+}
+
+/// Takes back a pin that was made in generation `made`.
+#[inline]
+fn unpin(lock: &SegmentLock, made: u32, generation: u32) {
+    let pins = HeldHere::pins();
+    if made == generation {
+        pins.remove(lock.address());
+        lock.unpin();
+    } else {
+        pins.disinherit(lock.address());
     }
 }
 
@@ -190,6 +209,11 @@ impl<'a> Pin<'a> {
     pub unsafe fn new(lock: &'a SegmentLock, is_alone: AloneCheck) -> Pin<'a> {
         let generation = fork::generation();
         lock.pin(generation, is_alone());
+        let pins = HeldHere::pins();
+        // One that is not noted is a pin all the same, but in a child of this thread.
+        if pins.reserve(1, generation).is_ok() {
+            pins.push(lock.address());
+        }
         Pin { lock, generation }
     }
 }
@@ -197,9 +221,7 @@ impl<'a> Pin<'a> {
 impl Drop for Pin<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.generation == fork::generation() {
-            self.lock.unpin();
-        }
+        unpin(self.lock, self.generation, fork::generation());
     }
 }
 
@@ -238,6 +260,11 @@ fn take_all<'r, 'a>(
     let held = HeldHere::new();
     held.reserve(requests.len(), generation)?;
     let patience = if held.count() > 0 { Patience::Nested } else { patience };
+    if patience == Patience::Nested
+        && requests.iter().any(|one| !one.is_empty() && held.inherits(one.lock.address()))
+    {
+        return Err(LockError::Reentrant);
+    }
     let alone = !requests.is_empty() && is_alone();
     // From here on the guard releases what was taken, should the rest fail.
     let guard = Guard { requests, held, is_alone };

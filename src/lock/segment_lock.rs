@@ -270,7 +270,10 @@ impl SegmentLock {
     pub fn is_idle(&self) -> bool {
         let current = self.word.load(Ordering::Acquire);
         state_of(current) == 0
-            || (generation_of(current) != fork::generation() && state_of(current) & SLOW == 0)
+            || (generation_of(current) != fork::generation()
+                && state_of(current) & SLOW == 0
+                && !HeldHere::new().inherits(self.address())
+                && !HeldHere::pins().inherits(self.address()))
     }
 
     /// Takes `span` by the range table.
@@ -325,6 +328,9 @@ impl SegmentLock {
         };
         // Install the fork handlers before there is something for them to keep.
         fork::generation();
+        if HeldHere::new().inherits(self.address()) {
+            return Err(LockError::Busy);
+        }
         let mut tables = Shard::of(self.address()).lock();
         self.raise();
         let fast = self.fast_holders(&span);
@@ -354,6 +360,9 @@ impl SegmentLock {
         }
         if HeldHere::new().contains(self.address()) {
             return Err(LockError::Reentrant);
+        }
+        if HeldHere::pins().contains(self.address()) {
+            return Err(LockError::Pinned);
         }
         let everything = Span { start: 0, end: usize::MAX, write: true };
         let tables = Shard::of(self.address()).lock();
