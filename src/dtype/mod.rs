@@ -3,7 +3,7 @@
 //! * [`class`]: the DType class, its one descriptor and its slots;
 //! * [`arming`]: how new arrays get managed segments;
 //! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
-//! * [`traverse`]: clear and fill-zero; [`within`]: copy and move;
+//! * [`traverse`]: clear and fill-zero, [`later`]: what a resize clears; [`within`]: copy and move;
 //! * [`casts`]: to and from NumPy's types, of which [`numbers`] are converted in blocks and text
 //!   one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet, [`choice`]: in
 //!   which loop; [`ufuncs`]: loops, identities;
@@ -25,6 +25,7 @@ pub mod convert;
 pub mod errors;
 mod fallible;
 pub mod guards;
+mod later;
 mod linalg_guard;
 pub mod loan;
 mod loan_math;

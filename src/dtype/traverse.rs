@@ -7,7 +7,7 @@
 use super::{
     DType,
     access::{self, BLOCK, Run},
-    class, errors, loan, watched, within,
+    class, errors, later, loan, watched, within,
 };
 use crate::{
     audit::Operation,
@@ -169,8 +169,10 @@ pub unsafe fn clear_cells(element: &'static ElementType, run: Run) -> Result<(),
         let mut start = 0;
         while start < run.count {
             let part = run.part(start, (run.count - start).min(staging.capacity()));
-            let operands = [Some((element, part))];
-            let result = access::replacing(operands, &mut staging, |[segment], right, staging| {
+            let is_kept = later::is_resizing();
+            let take = |[segment]: [Option<Segment>; 1],
+                        right: Exclusive<'_>,
+                        staging: &mut Staging<'static>| {
                 // SAFETY: the caller's promise; the memory is locked.
                 unsafe {
                     let outcome = vacate(element, segment, part, right, |cells, first| {
@@ -182,7 +184,17 @@ pub unsafe fn clear_cells(element: &'static ElementType, run: Run) -> Result<(),
                     }
                     outcome
                 }
-            });
+            };
+            let operands = [Some((element, part))];
+            let result = if is_kept && let Ok(empty) = Staging::new(element, run.count) {
+                let result = access::with_operands(operands, |segments, right| {
+                    take(segments, right, &mut staging)
+                });
+                later::keep(std::mem::replace(&mut staging, empty));
+                result
+            } else {
+                access::replacing(operands, &mut staging, take)
+            };
             outcome = outcome.and(result);
             start += part.count;
         }

@@ -5,7 +5,7 @@
 //! a result that comes with an exception is given up, and the exception is what the caller sees.
 
 use super::{
-    super::{arming, errors, trampoline},
+    super::{arming, errors, later::Resizing, trampoline},
     state,
 };
 use crate::{erased::Failure, handler::refusal::Asking, numpy_abi::NumpyApi};
@@ -145,6 +145,7 @@ unsafe extern "C" fn with_keywords<const INDEX: usize>(
             let original: ffi::PyCFunctionWithKeywords =
                 std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
             let asking = (INDEX == RESIZE).then(Asking::begin);
+            let resizing = (INDEX == RESIZE).then(Resizing::begin);
             let result = errors::unless_raised(original(itself, arguments, keywords));
             if INDEX == RESIZE {
                 // It asks for the fill-zero loop of what it does not fill, where that is nothing.
@@ -158,6 +159,8 @@ unsafe extern "C" fn with_keywords<const INDEX: usize>(
                     errors::write_unraisable(&reason, errors::MEMORY);
                 }
             }
+            // Destructors see the array as it is now.
+            drop(resizing);
             result
         }
     })
