@@ -320,6 +320,9 @@ pub unsafe fn segment_of(address: *const u8) -> Option<Segment> {
     unsafe { Segment::find(address) }
 }
 
+/// From as many elements on NumPy itself lets the GIL go.
+pub(super) const WORTHWHILE: usize = 500;
+
 /// Runs `work` without the GIL, where that pays and this thread holds it.
 ///
 /// Casts are called with it: an error in a cast out of or into NumPy's iteration buffers makes
@@ -327,8 +330,6 @@ pub unsafe fn segment_of(address: *const u8) -> Option<Segment> {
 /// interpreter without asking whether it has it.
 #[inline]
 pub fn without_gil<R>(count: usize, work: impl FnOnce() -> R) -> R {
-    /// From as many elements on NumPy itself lets the GIL go.
-    const WORTHWHILE: usize = 500;
     // SAFETY: callable in any thread.
     let pays = count >= WORTHWHILE && unsafe { ffi::PyGILState_Check() } != 0;
     // SAFETY: this thread holds the GIL, and takes it again below, however `work` ends.

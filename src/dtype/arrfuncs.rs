@@ -28,7 +28,7 @@ use super::{
     access::{self, Run},
     errors,
     register::{LoopData, OperandType},
-    sort, ufuncs, watched, within,
+    sort, trampoline, ufuncs, watched, within,
 };
 use crate::{
     abi::Report,
@@ -96,27 +96,29 @@ unsafe extern "C" fn compare(
     right: *const c_void,
     array: *mut c_void,
 ) -> c_int {
-    // SAFETY: NumPy passes an array of our dtype; GIL held.
-    let Some(dtype) = (unsafe { dtype_of(array) }).filter(|_| !is_raised()) else { return 0 };
-    let element = dtype.element();
-    let size = element.size() as isize;
-    let (left, right) = (Run::read(left.cast(), size, 1), Run::read(right.cast(), size, 1));
-    let mut result = Ordering::Equal;
-    let outcome = access::with_segments(element, [left, right], |_, _| {
-        // SAFETY: two cells of the dtype, aligned or not, locked.
-        result = unsafe {
-            within::with_aligned_source(element, left.data, |left| {
-                within::with_aligned_source(element, right.data, |right| {
-                    sort::compare(element, left, right)
+    trampoline::slot("compare", || {
+        // SAFETY: NumPy passes an array of our dtype; GIL held.
+        let Some(dtype) = (unsafe { dtype_of(array) }).filter(|_| !is_raised()) else { return 0 };
+        let element = dtype.element();
+        let size = element.size() as isize;
+        let (left, right) = (Run::read(left.cast(), size, 1), Run::read(right.cast(), size, 1));
+        let mut result = Ordering::Equal;
+        let outcome = access::with_segments(element, [left, right], |_, _| {
+            // SAFETY: two cells of the dtype, aligned or not, locked.
+            result = unsafe {
+                within::with_aligned_source(element, left.data, |left| {
+                    within::with_aligned_source(element, right.data, |right| {
+                        sort::compare(element, left, right)
+                    })
                 })
-            })
-        }?;
-        Ok(())
-    });
-    if let Err(failure) = outcome {
-        errors::raise(&failure);
-    }
-    result as c_int
+            }?;
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            errors::raise(&failure);
+        }
+        result as c_int
+    })
 }
 
 unsafe extern "C" fn argmax(
@@ -125,8 +127,10 @@ unsafe extern "C" fn argmax(
     index: *mut isize,
     array: *mut c_void,
 ) -> c_int {
-    // SAFETY: as for `arg_extreme`.
-    unsafe { arg_extreme(data, count, index, array, Ordering::Greater) }
+    trampoline::slot("argmax", || {
+        // SAFETY: as for `arg_extreme`.
+        unsafe { arg_extreme(data, count, index, array, Ordering::Greater) }
+    })
 }
 
 unsafe extern "C" fn argmin(
@@ -135,8 +139,10 @@ unsafe extern "C" fn argmin(
     index: *mut isize,
     array: *mut c_void,
 ) -> c_int {
-    // SAFETY: as for `arg_extreme`.
-    unsafe { arg_extreme(data, count, index, array, Ordering::Less) }
+    trampoline::slot("argmin", || {
+        // SAFETY: as for `arg_extreme`.
+        unsafe { arg_extreme(data, count, index, array, Ordering::Less) }
+    })
 }
 
 /// The first cell that no other is `better` than. Values without an order (NaN) count as the
@@ -185,21 +191,24 @@ unsafe fn arg_extreme(
 }
 
 unsafe extern "C" fn nonzero(data: *mut c_void, array: *mut c_void) -> u8 {
-    // SAFETY: NumPy passes an array of our dtype; GIL held.
-    let Some(dtype) = (unsafe { dtype_of(array) }).filter(|_| !is_raised()) else { return 0 };
-    let element = dtype.element();
-    let run = Run::read(data.cast(), element.size() as isize, 1);
-    let mut result = false;
-    let outcome = access::with_segments(element, [run], |_, _| {
-        // SAFETY: one cell of the dtype, aligned or not, locked.
-        result =
-            unsafe { within::with_aligned_source(element, run.data, |cell| truth(element, cell)) }?;
-        Ok(())
-    });
-    if let Err(failure) = outcome {
-        errors::raise(&failure);
-    }
-    u8::from(result)
+    trampoline::slot("nonzero", || {
+        // SAFETY: NumPy passes an array of our dtype; GIL held.
+        let Some(dtype) = (unsafe { dtype_of(array) }).filter(|_| !is_raised()) else { return 0 };
+        let element = dtype.element();
+        let run = Run::read(data.cast(), element.size() as isize, 1);
+        let mut result = false;
+        let outcome = access::with_segments(element, [run], |_, _| {
+            // SAFETY: one cell of the dtype, aligned or not, locked.
+            result = unsafe {
+                within::with_aligned_source(element, run.data, |cell| truth(element, cell))
+            }?;
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            errors::raise(&failure);
+        }
+        u8::from(result)
+    })
 }
 
 /// Whether a value is true.
@@ -238,20 +247,23 @@ unsafe extern "C" fn copyswapn(
     _swap: c_int,
     array: *mut c_void,
 ) {
-    // Objects have no byte order: swapping in place is nothing to do.
-    // SAFETY: NumPy passes an array of our dtype (or NULL); GIL held.
-    let Some(dtype) = (unsafe { dtype_of(array) }).filter(|_| !source.is_null() && !is_raised())
-    else {
-        return;
-    };
-    let count = count.max(0) as usize;
-    let to = Run::write(destination.cast(), destination_stride, count);
-    let from = Run::read(source.cast(), source_stride, count);
-    let _at_work = watched::at_work(Operation::new("copyswap"));
-    // SAFETY: NumPy's convention: two runs of cells of the dtype.
-    if let Err(failure) = unsafe { within::copy_cells(dtype.element(), to, from) } {
-        errors::raise(&failure);
-    }
+    trampoline::slot("copyswapn", || {
+        // Objects have no byte order: swapping in place is nothing to do.
+        // SAFETY: NumPy passes an array of our dtype (or NULL); GIL held.
+        let Some(dtype) =
+            (unsafe { dtype_of(array) }).filter(|_| !source.is_null() && !is_raised())
+        else {
+            return;
+        };
+        let count = count.max(0) as usize;
+        let to = Run::write(destination.cast(), destination_stride, count);
+        let from = Run::read(source.cast(), source_stride, count);
+        let _at_work = watched::at_work(Operation::new("copyswap"));
+        // SAFETY: NumPy's convention: two runs of cells of the dtype.
+        if let Err(failure) = unsafe { within::copy_cells(dtype.element(), to, from) } {
+            errors::raise(&failure);
+        }
+    })
 }
 
 unsafe extern "C" fn copyswap(
@@ -260,42 +272,46 @@ unsafe extern "C" fn copyswap(
     swap: c_int,
     array: *mut c_void,
 ) {
-    // SAFETY: as for `copyswapn`, with one cell each.
-    unsafe { copyswapn(destination, 0, source, 0, 1, swap, array) }
+    trampoline::slot("copyswap", || {
+        // SAFETY: as for `copyswapn`, with one cell each.
+        unsafe { copyswapn(destination, 0, source, 0, 1, swap, array) }
+    })
 }
 
 /// Continues the sequence that the first two cells begin, by adding their difference.
 unsafe extern "C" fn fill(data: *mut c_void, count: isize, array: *mut c_void) -> c_int {
-    let _at_work = watched::at_work(Operation::new("fill"));
-    // SAFETY: NumPy passes `count` contiguous, aligned cells of an array of our dtype; GIL held.
-    unsafe {
-        let Some(dtype) = dtype_of(array).filter(|_| !is_raised()) else { return -1 };
-        if count <= 2 {
-            return 0;
-        }
-        let element = dtype.element();
-        let loops = (binary_loop(dtype, "subtract"), binary_loop(dtype, "add"));
-        let (Some(subtract), Some(add)) = loops else {
-            errors::raise(&within::missing(element, "addition and subtraction"));
-            return -1;
-        };
-        let mut step = match Temporary::new(element) {
-            Ok(step) => step,
-            Err(failure) => {
-                errors::raise(&failure);
+    trampoline::slot("fill", || {
+        let _at_work = watched::at_work(Operation::new("fill"));
+        // SAFETY: NumPy passes `count` contiguous, aligned cells of an array of our dtype; GIL held.
+        unsafe {
+            let Some(dtype) = dtype_of(array).filter(|_| !is_raised()) else { return -1 };
+            if count <= 2 {
+                return 0;
+            }
+            let element = dtype.element();
+            let loops = (binary_loop(dtype, "subtract"), binary_loop(dtype, "add"));
+            let (Some(subtract), Some(add)) = loops else {
+                errors::raise(&within::missing(element, "addition and subtraction"));
+                return -1;
+            };
+            let mut step = match Temporary::new(element) {
+                Ok(step) => step,
+                Err(failure) => {
+                    errors::raise(&failure);
+                    return -1;
+                }
+            };
+            let size = element.size() as isize;
+            let cell = |index| data.cast::<u8>().wrapping_offset(size * index).cast::<c_char>();
+            let first = [cell(1), cell(0), step.address().cast()];
+            if call(subtract, &first, &[1], &[0, 0, 0]) < 0 {
                 return -1;
             }
-        };
-        let size = element.size() as isize;
-        let cell = |index| data.cast::<u8>().wrapping_offset(size * index).cast::<c_char>();
-        let first = [cell(1), cell(0), step.address().cast()];
-        if call(subtract, &first, &[1], &[0, 0, 0]) < 0 {
-            return -1;
+            // As accumulate does it: each output is the input after it.
+            let rest = [cell(1), step.address().cast(), cell(2)];
+            call(add, &rest, &[count - 2], &[size, 0, size])
         }
-        // As accumulate does it: each output is the input after it.
-        let rest = [cell(1), step.address().cast(), cell(2)];
-        call(add, &rest, &[count - 2], &[size, 0, size])
-    }
+    })
 }
 
 /// The loop of a ufunc with two inputs and one output of the type itself.
@@ -400,23 +416,26 @@ mod dot {
         count: isize,
         _array: *mut c_void,
     ) {
-        let element = ELEMENTS[INDEX].get().copied();
-        let dtype = element
-            .and_then(|element| super::super::register::dtype_of(ptr::from_ref(element).cast()));
-        let Some(dtype) = dtype.filter(|_| !is_raised()) else { return };
-        // SAFETY: NumPy passes two runs of `count` cells of the dtype, and one for the result;
-        // GIL held.
-        let outcome = unsafe {
-            dot(
-                dtype,
-                Run::read(left.cast(), left_stride, count.max(0) as usize),
-                Run::read(right.cast(), right_stride, count.max(0) as usize),
-                out.cast(),
-            )
-        };
-        if let Err(failure) = outcome {
-            errors::raise(&failure);
-        }
+        trampoline::slot("numbered", || {
+            let element = ELEMENTS[INDEX].get().copied();
+            let dtype = element.and_then(|element| {
+                super::super::register::dtype_of(ptr::from_ref(element).cast())
+            });
+            let Some(dtype) = dtype.filter(|_| !is_raised()) else { return };
+            // SAFETY: NumPy passes two runs of `count` cells of the dtype, and one for the result;
+            // GIL held.
+            let outcome = unsafe {
+                dot(
+                    dtype,
+                    Run::read(left.cast(), left_stride, count.max(0) as usize),
+                    Run::read(right.cast(), right_stride, count.max(0) as usize),
+                    out.cast(),
+                )
+            };
+            if let Err(failure) = outcome {
+                errors::raise(&failure);
+            }
+        })
     }
 
     /// The sum of products, through the type's `vecdot`, or its `multiply` and `add`, in order.

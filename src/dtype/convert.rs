@@ -10,7 +10,7 @@ use super::{
     access::{self, Run},
     errors,
     fallible::text,
-    loan, scalar, watched, within,
+    loan, scalar, trampoline, watched, within,
 };
 use crate::{
     abi::{self, Report},
@@ -40,31 +40,33 @@ pub(super) unsafe extern "C" fn setitem(
     object: *mut ffi::PyObject,
     data: *mut c_char,
 ) -> c_int {
-    // `__setstate__` goes on after a failure, when no Python code may run.
-    if is_raised() {
-        return -1;
-    }
-    // SAFETY: a descriptor of ours, an object, and a cell under rule 1; GIL held.
-    let outcome = unsafe {
-        let dtype = DType::of_descr(descr);
-        if audit::is_running() {
-            watched::at_work_on(Operation::new("setitem"), || {
-                // By address: a second call that the compiler sees would keep the first from being
-                // compiled into this function.
-                let set: Set = black_box(set);
+    trampoline::slot("setitem", || {
+        // `__setstate__` goes on after a failure, when no Python code may run.
+        if is_raised() {
+            return -1;
+        }
+        // SAFETY: a descriptor of ours, an object, and a cell under rule 1; GIL held.
+        let outcome = unsafe {
+            let dtype = DType::of_descr(descr);
+            if audit::is_running() {
+                watched::at_work_on(Operation::new("setitem"), || {
+                    // By address: a second call that the compiler sees would keep the first from being
+                    // compiled into this function.
+                    let set: Set = black_box(set);
+                    set(dtype, object, data.cast())
+                })
+            } else {
                 set(dtype, object, data.cast())
-            })
-        } else {
-            set(dtype, object, data.cast())
+            }
+        };
+        match outcome {
+            Ok(()) => 0,
+            Err(failure) => {
+                errors::raise(&failure);
+                -1
+            }
         }
-    };
-    match outcome {
-        Ok(()) => 0,
-        Err(failure) => {
-            errors::raise(&failure);
-            -1
-        }
-    }
+    })
 }
 
 /// The Python scalar of a cell.
@@ -72,28 +74,30 @@ pub(super) unsafe extern "C" fn getitem(
     descr: *mut PyArray_Descr,
     data: *mut c_char,
 ) -> *mut ffi::PyObject {
-    if is_raised() {
-        return ptr::null_mut();
-    }
-    // SAFETY: a descriptor of ours and a cell under rule 1; GIL held.
-    let outcome = unsafe {
-        let dtype = DType::of_descr(descr);
-        if audit::is_running() {
-            watched::at_work_on(Operation::new("getitem"), || {
-                let get: Get = black_box(get);
+    trampoline::slot("getitem", || {
+        if is_raised() {
+            return ptr::null_mut();
+        }
+        // SAFETY: a descriptor of ours and a cell under rule 1; GIL held.
+        let outcome = unsafe {
+            let dtype = DType::of_descr(descr);
+            if audit::is_running() {
+                watched::at_work_on(Operation::new("getitem"), || {
+                    let get: Get = black_box(get);
+                    get(dtype, data.cast())
+                })
+            } else {
                 get(dtype, data.cast())
-            })
-        } else {
-            get(dtype, data.cast())
+            }
+        };
+        match outcome {
+            Ok(object) => object,
+            Err(failure) => {
+                errors::raise(&failure);
+                ptr::null_mut()
+            }
         }
-    };
-    match outcome {
-        Ok(object) => object,
-        Err(failure) => {
-            errors::raise(&failure);
-            ptr::null_mut()
-        }
-    }
+    })
 }
 
 /// # Safety

@@ -8,6 +8,7 @@ use super::{
     convert::already_raised,
     loan::Use,
     scalar::{self, give},
+    trampoline,
 };
 use crate::{
     abi,
@@ -118,8 +119,10 @@ pub(super) unsafe extern "C" fn array_ufunc(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it with a tuple, and a dict or NULL; GIL held.
-    give(unsafe { call(arguments, keywords) })
+    trampoline::slot("array_ufunc", || {
+        // SAFETY: Python calls it with a tuple, and a dict or NULL; GIL held.
+        give(unsafe { call(arguments, keywords) })
+    })
 }
 
 /// # Safety

@@ -11,7 +11,7 @@ use super::{
     convert::{self, already_raised},
     errors,
     loan::{self, Loan},
-    loan_math, scalar_index, scalar_math,
+    loan_math, scalar_index, scalar_math, trampoline,
 };
 use crate::{
     abi::{self, Report, Sink, Status},
@@ -250,30 +250,32 @@ unsafe extern "C" fn new(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it for our classes with a tuple and a dict or NULL; GIL held.
-    let outcome = unsafe {
-        dtype_of_class(class).and_then(|dtype| {
-            let count = ffi::PyTuple_Size(arguments);
-            if count > 1 || (!keywords.is_null() && ffi::PyDict_Size(keywords) > 0) {
-                return Err(Failure::new(
-                    abi::ERROR_TYPE,
-                    format!("{} takes one value at most", dtype.element().name()),
-                ));
-            }
-            if count == 0 {
+    trampoline::slot("new", || {
+        // SAFETY: Python calls it for our classes with a tuple and a dict or NULL; GIL held.
+        let outcome = unsafe {
+            dtype_of_class(class).and_then(|dtype| {
+                let count = ffi::PyTuple_Size(arguments);
+                if count > 1 || (!keywords.is_null() && ffi::PyDict_Size(keywords) > 0) {
+                    return Err(Failure::new(
+                        abi::ERROR_TYPE,
+                        format!("{} takes one value at most", dtype.element().name()),
+                    ));
+                }
+                if count == 0 {
+                    let object = allocate(dtype)?;
+                    return finish_new(dtype, object, |_| Ok(()));
+                }
+                let value = ffi::PyTuple_GetItem(arguments, 0);
+                if ffi::Py_TYPE(value) == class {
+                    ffi::Py_INCREF(value);
+                    return Ok(value);
+                }
                 let object = allocate(dtype)?;
-                return finish_new(dtype, object, |_| Ok(()));
-            }
-            let value = ffi::PyTuple_GetItem(arguments, 0);
-            if ffi::Py_TYPE(value) == class {
-                ffi::Py_INCREF(value);
-                return Ok(value);
-            }
-            let object = allocate(dtype)?;
-            finish_new(dtype, object, |cell| convert::from_python(dtype, value, cell))
-        })
-    };
-    give(outcome)
+                finish_new(dtype, object, |cell| convert::from_python(dtype, value, cell))
+            })
+        };
+        give(outcome)
+    })
 }
 
 /// The DType whose scalar class `class` is, by its attribute `dtype`.
@@ -299,31 +301,34 @@ unsafe fn dtype_of_class(class: *mut ffi::PyTypeObject) -> Result<&'static DType
 
 /// Destroys the object in the cell, once.
 unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
-    // SAFETY: Python calls it once, for a scalar without references; GIL held. The exception on
-    // its way, if any, is put back.
-    unsafe {
-        let class = ffi::Py_TYPE(object);
-        let dtype = (*object.cast::<Scalar>()).dtype;
-        if let Some(dtype) = dtype.as_ref() {
-            let element = dtype.element();
-            if !element.is_copyable() {
-                errors::keeping_exception(|| loan::forget(loan_of(object)));
-            }
-            let live = element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
-            errors::keeping_exception(|| {
-                if let Err(failure) = rules::clear(element, own_cell(object, element)) {
-                    errors::write_unraisable(&failure, errors::DESTRUCTOR);
+    trampoline::end("dealloc", || {
+        // SAFETY: Python calls it once, for a scalar without references; GIL held. The exception on
+        // its way, if any, is put back.
+        unsafe {
+            let class = ffi::Py_TYPE(object);
+            let dtype = (*object.cast::<Scalar>()).dtype;
+            if let Some(dtype) = dtype.as_ref() {
+                let element = dtype.element();
+                if !element.is_copyable() {
+                    errors::keeping_exception(|| loan::forget(loan_of(object)));
                 }
-            });
-            let place = Place::Scalar(Scalar::cell(object, element));
-            element.book(Tally { destroyed: live, ..Tally::default() }, place);
+                let live =
+                    element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
+                errors::keeping_exception(|| {
+                    if let Err(failure) = rules::clear(element, own_cell(object, element)) {
+                        errors::write_unraisable(&failure, errors::DESTRUCTOR);
+                    }
+                });
+                let place = Place::Scalar(Scalar::cell(object, element));
+                element.book(Tally { destroyed: live, ..Tally::default() }, place);
+            }
+            if let Some(free) = (*class).tp_free {
+                free(object.cast());
+            }
+            // Objects of heap types hold their type.
+            ffi::Py_DECREF(class.cast());
         }
-        if let Some(free) = (*class).tp_free {
-            free(object.cast());
-        }
-        // Objects of heap types hold their type.
-        ffi::Py_DECREF(class.cast());
-    }
+    })
 }
 
 /// A result for Python: the object, or NULL with the exception.
@@ -342,18 +347,20 @@ pub(super) fn collect(
     write: impl FnOnce(*mut Sink, *mut Report) -> Status,
 ) -> Result<Vec<u8>, Failure> {
     unsafe extern "C" fn append(sink: *mut Sink, bytes: *const u8, size: usize) -> Status {
-        // SAFETY: the sink is the one below, and the client passes `size` readable bytes.
-        unsafe {
-            let collected = &mut *(*sink).context.cast::<Vec<u8>>();
-            if size == 0 {
-                return abi::OK;
+        trampoline::failing(abi::FAILED, || {
+            // SAFETY: the sink is the one below, and the client passes `size` readable bytes.
+            unsafe {
+                let collected = &mut *(*sink).context.cast::<Vec<u8>>();
+                if size == 0 {
+                    return abi::OK;
+                }
+                if collected.try_reserve(size).is_err() {
+                    return abi::FAILED;
+                }
+                collected.extend_from_slice(std::slice::from_raw_parts(bytes, size));
             }
-            if collected.try_reserve(size).is_err() {
-                return abi::FAILED;
-            }
-            collected.extend_from_slice(std::slice::from_raw_parts(bytes, size));
-        }
-        abi::OK
+            abi::OK
+        })
     }
     let mut collected: Vec<u8> = Vec::new();
     let mut sink = Sink { write: append, context: (&raw mut collected).cast() };
@@ -378,68 +385,77 @@ unsafe fn text_of(element: &ElementType, cell: *const u8) -> Result<String, Fail
 }
 
 unsafe extern "C" fn str_(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it for scalars; GIL held.
-    let text = unsafe { loan::with_cell(object, |dtype, cell| text_of(dtype.element(), cell)) };
-    give(text.map(|text| class::new_text(&text)))
+    trampoline::slot("str_", || {
+        // SAFETY: Python calls it for scalars; GIL held.
+        let text = unsafe { loan::with_cell(object, |dtype, cell| text_of(dtype.element(), cell)) };
+        give(text.map(|text| class::new_text(&text)))
+    })
 }
 
 /// `Name('text')`.
 unsafe extern "C" fn repr(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it for scalars; GIL held; new references are dropped.
-    unsafe {
-        let Some((dtype, _)) = scalar_cell(object) else { return ptr::null_mut() };
-        let text = str_(object);
-        if text.is_null() || dtype.element().vtable().to_text.is_none() {
-            return text;
+    trampoline::slot("repr", || {
+        // SAFETY: Python calls it for scalars; GIL held; new references are dropped.
+        unsafe {
+            let Some((dtype, _)) = scalar_cell(object) else { return ptr::null_mut() };
+            let text = str_(object);
+            if text.is_null() || dtype.element().vtable().to_text.is_none() {
+                return text;
+            }
+            let name = dtype.element().name();
+            let name = name.rsplit('.').next().unwrap_or(name);
+            let result = match CString::new(name) {
+                Ok(name) => ffi::PyUnicode_FromFormat(c"%s(%R)".as_ptr(), name.as_ptr(), text),
+                Err(_) => ffi::PyObject_Repr(text),
+            };
+            ffi::Py_DECREF(text);
+            result
         }
-        let name = dtype.element().name();
-        let name = name.rsplit('.').next().unwrap_or(name);
-        let result = match CString::new(name) {
-            Ok(name) => ffi::PyUnicode_FromFormat(c"%s(%R)".as_ptr(), name.as_ptr(), text),
-            Err(_) => ffi::PyObject_Repr(text),
-        };
-        ffi::Py_DECREF(text);
-        result
-    }
+    })
 }
 
 unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
-    // SAFETY: Python calls it for scalars; GIL held.
-    unsafe {
-        let hashed = loan::with_cell(object, |dtype, cell| {
-            let element = dtype.element();
-            let Some(hash) = element.vtable().hash else {
-                ffi::PyObject_HashNotImplemented(object);
-                return Err(already_raised());
-            };
-            let (mut result, mut report) = (0i64, Report::new());
-            let status = hash(element.vtable().context, cell, &mut result, &mut report);
-            Failure::check(status, &report).map(|()| result)
-        });
-        match hashed {
-            // That says that there is an exception.
-            Ok(-1) => -2,
-            Ok(result) => result as ffi::Py_hash_t,
+    trampoline::slot("hash", || {
+        // SAFETY: Python calls it for scalars; GIL held.
+        unsafe {
+            let hashed = loan::with_cell(object, |dtype, cell| {
+                let element = dtype.element();
+                let Some(hash) = element.vtable().hash else {
+                    ffi::PyObject_HashNotImplemented(object);
+                    return Err(already_raised());
+                };
+                let (mut result, mut report) = (0i64, Report::new());
+                let status = hash(element.vtable().context, cell, &mut result, &mut report);
+                Failure::check(status, &report).map(|()| result)
+            });
+            match hashed {
+                // That says that there is an exception.
+                Ok(-1) => -2,
+                Ok(result) => result as ffi::Py_hash_t,
+                Err(failure) => {
+                    errors::raise(&failure);
+                    -1
+                }
+            }
+        }
+    })
+}
+
+/// `bool(scalar)`; TypeError for a type without truth, as for its arrays.
+pub(super) unsafe extern "C" fn bool_(object: *mut ffi::PyObject) -> c_int {
+    trampoline::slot("bool_", || {
+        // SAFETY: Python calls it for scalars; GIL held.
+        let truth = unsafe {
+            loan::with_cell(object, |dtype, cell| arrfuncs::truth(dtype.element(), cell))
+        };
+        match truth {
+            Ok(truth) => c_int::from(truth),
             Err(failure) => {
                 errors::raise(&failure);
                 -1
             }
         }
-    }
-}
-
-/// `bool(scalar)`; TypeError for a type without truth, as for its arrays.
-pub(super) unsafe extern "C" fn bool_(object: *mut ffi::PyObject) -> c_int {
-    // SAFETY: Python calls it for scalars; GIL held.
-    let truth =
-        unsafe { loan::with_cell(object, |dtype, cell| arrfuncs::truth(dtype.element(), cell)) };
-    match truth {
-        Ok(truth) => c_int::from(truth),
-        Err(failure) => {
-            errors::raise(&failure);
-            -1
-        }
-    }
+    })
 }
 
 struct Methods<const COUNT: usize>([ffi::PyMethodDef; COUNT]);
@@ -500,11 +516,13 @@ unsafe extern "C" fn not_copyable(
     object: *mut ffi::PyObject,
     _argument: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it for scalars; GIL held.
-    if let Some((dtype, _)) = unsafe { scalar_cell(object) } {
-        errors::raise(&dtype.element().not_copyable());
-    }
-    ptr::null_mut()
+    trampoline::slot("not_copyable", || {
+        // SAFETY: Python calls it for scalars; GIL held.
+        if let Some((dtype, _)) = unsafe { scalar_cell(object) } {
+            errors::raise(&dtype.element().not_copyable());
+        }
+        ptr::null_mut()
+    })
 }
 
 /// `(denizen._runtime._scalar_from_bytes, (name, bytes))`.
@@ -512,30 +530,32 @@ unsafe extern "C" fn reduce(
     object: *mut ffi::PyObject,
     _none: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python calls it for scalars; GIL held; new references are dropped or given on.
-    unsafe {
-        let saved = loan::with_cell(object, |dtype, cell| {
-            Ok((dtype.element().name(), scalar_to_bytes(dtype.element(), cell)?))
-        });
-        let (name, bytes) = match saved {
-            Ok(saved) => saved,
-            Err(failure) => {
-                errors::raise(&failure);
+    trampoline::slot("reduce", || {
+        // SAFETY: Python calls it for scalars; GIL held; new references are dropped or given on.
+        unsafe {
+            let saved = loan::with_cell(object, |dtype, cell| {
+                Ok((dtype.element().name(), scalar_to_bytes(dtype.element(), cell)?))
+            });
+            let (name, bytes) = match saved {
+                Ok(saved) => saved,
+                Err(failure) => {
+                    errors::raise(&failure);
+                    return ptr::null_mut();
+                }
+            };
+            let module = ffi::PyImport_ImportModule(c"denizen._runtime".as_ptr());
+            if module.is_null() {
                 return ptr::null_mut();
             }
-        };
-        let module = ffi::PyImport_ImportModule(c"denizen._runtime".as_ptr());
-        if module.is_null() {
-            return ptr::null_mut();
+            let function = ffi::PyObject_GetAttrString(module, c"_scalar_from_bytes".as_ptr());
+            ffi::Py_DECREF(module);
+            if function.is_null() {
+                return ptr::null_mut();
+            }
+            let bytes = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as isize);
+            ffi::Py_BuildValue(c"N(NN)".as_ptr(), function, class::new_text(name), bytes)
         }
-        let function = ffi::PyObject_GetAttrString(module, c"_scalar_from_bytes".as_ptr());
-        ffi::Py_DECREF(module);
-        if function.is_null() {
-            return ptr::null_mut();
-        }
-        let bytes = ffi::PyBytes_FromStringAndSize(bytes.as_ptr().cast(), bytes.len() as isize);
-        ffi::Py_BuildValue(c"N(NN)".as_ptr(), function, class::new_text(name), bytes)
-    }
+    })
 }
 
 /// A value as bytes of the codec, else as text that the type can read again.

@@ -8,7 +8,7 @@
 //! Cells in NumPy arrays are trivially relocatable, so a permutation moves their bytes. It is found
 //! first, on indices: a comparison that fails, or contradicts itself, leaves every cell in place.
 
-use super::{DType, access, access::Run, class, errors, watched, within};
+use super::{DType, access, access::Run, class, errors, trampoline, watched, within};
 use crate::{
     abi::{self, Report},
     erased::{Cells, ElementType, Failure},
@@ -93,15 +93,17 @@ unsafe extern "C" fn resolve(
     out: *mut *mut PyArray_Descr,
     _view_offset: *mut isize,
 ) -> c_int {
-    for index in 0..2 {
-        // SAFETY: NumPy's sorts give both descriptors and room for two; GIL held.
-        unsafe {
-            let descr = *given.add(index);
-            ffi::Py_INCREF(descr.cast());
-            *out.add(index) = descr;
+    trampoline::slot("resolve", || {
+        for index in 0..2 {
+            // SAFETY: NumPy's sorts give both descriptors and room for two; GIL held.
+            unsafe {
+                let descr = *given.add(index);
+                ffi::Py_INCREF(descr.cast());
+                *out.add(index) = descr;
+            }
         }
-    }
-    NPY_NO_CASTING
+        NPY_NO_CASTING
+    })
 }
 
 const SORT: bool = false;
@@ -117,31 +119,33 @@ unsafe extern "C" fn get_loop<const INDICES: bool>(
     out_auxdata: *mut *mut NpyAuxData,
     flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: NumPy passes a context with our descriptor and valid places for the results; GIL
-    // held.
-    unsafe {
-        let element = DType::of_descr(*(*context).descriptors).element();
-        let vtable = element.vtable();
-        let own = if INDICES { vtable.argsort.is_some() } else { vtable.sort.is_some() };
-        if !own && vtable.compare.is_none() {
-            errors::raise(&within::missing(element, "ordering"));
-            return -1;
+    trampoline::slot("get_loop", || {
+        // SAFETY: NumPy passes a context with our descriptor and valid places for the results; GIL
+        // held.
+        unsafe {
+            let element = DType::of_descr(*(*context).descriptors).element();
+            let vtable = element.vtable();
+            let own = if INDICES { vtable.argsort.is_some() } else { vtable.sort.is_some() };
+            if !own && vtable.compare.is_none() {
+                errors::raise(&within::missing(element, "ordering"));
+                return -1;
+            }
+            let kind = kind(context);
+            if kind & !(HEAPSORT | NPY_SORT_STABLE | NPY_SORT_DESCENDING) != 0 {
+                errors::raise(&within::missing(element, &format!("sort of kind {kind:#x}")));
+                return -1;
+            }
+            *out_loop = Some(if INDICES { argsort_loop } else { sort_loop });
+            *out_auxdata = ptr::null_mut();
+            *flags = class::loop_flags(element);
+            if INDICES {
+                watched::watch::<Argsort>(out_loop);
+            } else {
+                watched::watch::<Sort>(out_loop);
+            }
         }
-        let kind = kind(context);
-        if kind & !(HEAPSORT | NPY_SORT_STABLE | NPY_SORT_DESCENDING) != 0 {
-            errors::raise(&within::missing(element, &format!("sort of kind {kind:#x}")));
-            return -1;
-        }
-        *out_loop = Some(if INDICES { argsort_loop } else { sort_loop });
-        *out_auxdata = ptr::null_mut();
-        *flags = class::loop_flags(element);
-        if INDICES {
-            watched::watch::<Argsort>(out_loop);
-        } else {
-            watched::watch::<Sort>(out_loop);
-        }
-    }
-    0
+        0
+    })
 }
 
 /// The `NPY_SORT_*` flags of a call.
@@ -171,7 +175,7 @@ unsafe extern "C" fn sort_loop(
         let element = DType::of_descr(*(*context).descriptors).element();
         let run = Run::write((*data).cast(), *strides, *dimensions as usize);
         let descending = kind(context) & NPY_SORT_DESCENDING != 0;
-        within::finish(sort_cells(element, run, descending))
+        trampoline::looped_apart("sort", || sort_cells(element, run, descending))
     }
 }
 
@@ -189,7 +193,7 @@ unsafe extern "C" fn argsort_loop(
         let run = Run::read((*data).cast(), *strides, count);
         let indices = std::slice::from_raw_parts_mut((*data.add(1)).cast::<isize>(), count);
         let descending = kind(context) & NPY_SORT_DESCENDING != 0;
-        within::finish(argsort_cells(element, run, indices, descending))
+        trampoline::looped_apart("argsort", || argsort_cells(element, run, indices, descending))
     }
 }
 

@@ -4,7 +4,7 @@
 //! | function | for |
 //! |---|---|
 //! | [`slot`] | slots, methods and guards: whatever may run Python code |
-//! | [`hot`] | loops and slots that NumPy calls once an element, inlined into their frame |
+//! | [`hot`], [`looped`] | loops and slots that NumPy calls once an element, inlined into their frame |
 //! | [`end`] | destructors: nobody takes an exception from them, it is reported |
 //! | [`failing`] | functions that client code calls, which have a way of their own to fail |
 //!
@@ -24,6 +24,7 @@ use crate::{
     erased::Failure,
     faults,
 };
+use std::ffi::c_int;
 
 /// What a function of C's convention returns when it fails.
 pub(crate) trait Failed: Copy {
@@ -70,6 +71,36 @@ pub(crate) fn hot<R: Failed>(name: &'static str, body: impl FnOnce() -> R) -> R 
             R::FAILED
         }
     }
+}
+
+/// Runs the work of a loop in the caller's frame, as [`hot`]. What it fails with becomes an exception
+/// when the frame is left: the thread may have to take the GIL for it.
+#[inline(always)]
+pub(crate) fn looped(name: &'static str, work: impl FnOnce() -> Result<(), Failure>) -> c_int {
+    let outcome = catch(|| {
+        faults::slot();
+        work()
+    });
+    finish(name, outcome)
+}
+
+/// As [`looped`], of work that may give the GIL up and take it again, or calls Python itself.
+#[inline]
+pub(crate) fn looped_apart(
+    name: &'static str,
+    work: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    finish(name, caught(work))
+}
+
+#[inline(always)]
+fn finish(name: &'static str, outcome: Result<Result<(), Failure>, Payload>) -> c_int {
+    match outcome {
+        Ok(Ok(())) => return 0,
+        Ok(Err(failure)) => errors::raise_from_anywhere(&failure),
+        Err(payload) => raise(name, payload),
+    }
+    -1
 }
 
 /// Runs the body of a destructor. A panic is reported as an exception that nobody takes.

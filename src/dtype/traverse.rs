@@ -7,7 +7,7 @@
 use super::{
     DType,
     access::{self, BLOCK, Run},
-    class, errors, later, loan, watched, within,
+    class, errors, later, loan, trampoline, watched, within,
 };
 use crate::{
     audit::Operation,
@@ -31,14 +31,16 @@ pub(super) unsafe extern "C" fn get_clear_loop(
     out_auxdata: *mut *mut NpyAuxData,
     flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: NumPy passes a descriptor of ours and valid places for the results.
-    unsafe {
-        *out_loop = Some(clear);
-        *out_auxdata = std::ptr::null_mut();
-        *flags = traverse_flags(DType::of_descr(descr).element());
-        watched::watch_traverse::<Clear>(out_loop);
-    }
-    0
+    trampoline::slot("get_clear_loop", || {
+        // SAFETY: NumPy passes a descriptor of ours and valid places for the results.
+        unsafe {
+            *out_loop = Some(clear);
+            *out_auxdata = std::ptr::null_mut();
+            *flags = traverse_flags(DType::of_descr(descr).element());
+            watched::watch_traverse::<Clear>(out_loop);
+        }
+        0
+    })
 }
 
 /// Picks the fill-zero loop, and arms: NumPy asks for it right before it allocates a new array.
@@ -55,16 +57,18 @@ pub(super) unsafe extern "C" fn get_fill_zero_loop(
     out_auxdata: *mut *mut NpyAuxData,
     flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: NumPy passes a descriptor of ours and valid places for the results.
-    unsafe {
-        let element = DType::of_descr(descr).element();
-        let side_by_side = aligned != 0 && fixed_stride == element.size() as isize;
-        class::arm(if side_by_side { Content::Cells(element) } else { Content::Structures });
-        *out_loop = Some(fill_zero);
-        *out_auxdata = std::ptr::null_mut();
-        *flags = traverse_flags(element);
-    }
-    0
+    trampoline::slot("get_fill_zero_loop", || {
+        // SAFETY: NumPy passes a descriptor of ours and valid places for the results.
+        unsafe {
+            let element = DType::of_descr(descr).element();
+            let side_by_side = aligned != 0 && fixed_stride == element.size() as isize;
+            class::arm(if side_by_side { Content::Cells(element) } else { Content::Structures });
+            *out_loop = Some(fill_zero);
+            *out_auxdata = std::ptr::null_mut();
+            *flags = traverse_flags(element);
+        }
+        0
+    })
 }
 
 fn traverse_flags(element: &ElementType) -> c_int {
@@ -86,34 +90,36 @@ unsafe extern "C" fn clear(
     stride: isize,
     _auxdata: *mut NpyAuxData,
 ) -> c_int {
-    if data.is_null() || size <= 0 {
-        return 0;
-    }
-    // SAFETY: a descriptor of ours.
-    let element = unsafe { DType::of_descr(descr) }.element();
-    let data: *mut u8 = data.cast();
-    // Taken before any lock, for scalars that show cells of the run.
-    let _gil = loan::gil_for(element);
-    let run = Run::write(data, stride, size as usize);
-    // SAFETY: NumPy owns the cells that it wants cleared.
-    match unsafe { look(element, run) } {
-        Ok(false) => {}
-        Ok(true) => return 0,
-        Err(failure) => {
-            // In a `resize` it is the exception.
-            if let Err(failure) = refusal::leave(failure) {
-                errors::write_unraisable(&failure, errors::MEMORY);
-            }
+    trampoline::slot("clear", || {
+        if data.is_null() || size <= 0 {
             return 0;
         }
-    }
-    // SAFETY: NumPy gives `size` cells of the dtype that are its to clear.
-    let outcome = unsafe { clear_cells(element, run) };
-    if let Err(failure) = outcome {
-        // The cells are vacant all the same, and NumPy would only print the exception.
-        errors::write_unraisable(&failure, errors::DESTRUCTOR);
-    }
-    0
+        // SAFETY: a descriptor of ours.
+        let element = unsafe { DType::of_descr(descr) }.element();
+        let data: *mut u8 = data.cast();
+        // Taken before any lock, for scalars that show cells of the run.
+        let _gil = loan::gil_for(element);
+        let run = Run::write(data, stride, size as usize);
+        // SAFETY: NumPy owns the cells that it wants cleared.
+        match unsafe { look(element, run) } {
+            Ok(false) => {}
+            Ok(true) => return 0,
+            Err(failure) => {
+                // In a `resize` it is the exception.
+                if let Err(failure) = refusal::leave(failure) {
+                    errors::write_unraisable(&failure, errors::MEMORY);
+                }
+                return 0;
+            }
+        }
+        // SAFETY: NumPy gives `size` cells of the dtype that are its to clear.
+        let outcome = unsafe { clear_cells(element, run) };
+        if let Err(failure) = outcome {
+            // The cells are vacant all the same, and NumPy would only print the exception.
+            errors::write_unraisable(&failure, errors::DESTRUCTOR);
+        }
+        0
+    })
 }
 
 /// Whether there is nothing to clear in a run, and nothing that may be cleared: objects in damaged
@@ -270,24 +276,27 @@ unsafe extern "C" fn fill_zero(
     stride: isize,
     _auxdata: *mut NpyAuxData,
 ) -> c_int {
-    // A creation whose allocation came to nothing (no bytes) ends its arming here.
-    note::take();
-    if data.is_null() || size <= 0 {
-        return 0;
-    }
-    // SAFETY: a descriptor of ours.
-    let element = unsafe { DType::of_descr(descr) }.element();
-    let data: *mut u8 = data.cast();
-    // A grown tail is zero too, but NumPy asks for arrays of which nothing is known.
-    let fresh = |segment: Segment| {
-        segment.is_for(element) && segment.untouched() && segment.allocated_zeroed()
-    };
-    // SAFETY: NumPy owns the cells that it wants filled.
-    if unsafe { access::segment_of(data) }.is_some_and(fresh) {
-        return 0;
-    }
-    // SAFETY: NumPy gives `size` cells of the dtype to fill, whatever they hold: those of an array
-    // that is being made, or the tail of one that grew.
-    unsafe { CellsMut::new(data, stride, size as usize, Exclusive::own()) }.zero(element.size());
-    0
+    trampoline::slot("fill_zero", || {
+        // A creation whose allocation came to nothing (no bytes) ends its arming here.
+        note::take();
+        if data.is_null() || size <= 0 {
+            return 0;
+        }
+        // SAFETY: a descriptor of ours.
+        let element = unsafe { DType::of_descr(descr) }.element();
+        let data: *mut u8 = data.cast();
+        // A grown tail is zero too, but NumPy asks for arrays of which nothing is known.
+        let fresh = |segment: Segment| {
+            segment.is_for(element) && segment.untouched() && segment.allocated_zeroed()
+        };
+        // SAFETY: NumPy owns the cells that it wants filled.
+        if unsafe { access::segment_of(data) }.is_some_and(fresh) {
+            return 0;
+        }
+        // SAFETY: NumPy gives `size` cells of the dtype to fill, whatever they hold: those of an array
+        // that is being made, or the tail of one that grew.
+        unsafe { CellsMut::new(data, stride, size as usize, Exclusive::own()) }
+            .zero(element.size());
+        0
+    })
 }

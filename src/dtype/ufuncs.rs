@@ -5,7 +5,7 @@ use super::{
     access::{self, BLOCK, Operand, Run},
     class,
     register::{LoopData, OperandType},
-    watched, within,
+    trampoline, watched, within,
 };
 use crate::{
     abi::{self, Report},
@@ -155,25 +155,27 @@ unsafe extern "C" fn get_loop(
     out_auxdata: *mut *mut NpyAuxData,
     flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: NumPy passes its context and valid places for the results; GIL held.
-    unsafe {
-        let Some(data) = loop_of(context) else {
-            super::errors::set(
-                crate::abi::ERROR_RUNTIME,
-                "denizen has no record of a loop that it registered",
-            );
-            return -1;
-        };
-        *out_loop = Some(strided(data));
-        *out_auxdata = ptr::from_ref(data).cast_mut().cast();
-        *flags = loop_flags(data);
-        match (data.core.is_some(), data.operands.len() <= FEW) {
-            (false, true) => watched::watch::<Elementwise<FEW>>(out_loop),
-            (false, false) => watched::watch::<Elementwise<MOST>>(out_loop),
-            (true, _) => watched::watch::<Generalised>(out_loop),
+    trampoline::slot("get_loop", || {
+        // SAFETY: NumPy passes its context and valid places for the results; GIL held.
+        unsafe {
+            let Some(data) = loop_of(context) else {
+                super::errors::set(
+                    crate::abi::ERROR_RUNTIME,
+                    "denizen has no record of a loop that it registered",
+                );
+                return -1;
+            };
+            *out_loop = Some(strided(data));
+            *out_auxdata = ptr::from_ref(data).cast_mut().cast();
+            *flags = loop_flags(data);
+            match (data.core.is_some(), data.operands.len() <= FEW) {
+                (false, true) => watched::watch::<Elementwise<FEW>>(out_loop),
+                (false, false) => watched::watch::<Elementwise<MOST>>(out_loop),
+                (true, _) => watched::watch::<Generalised>(out_loop),
+            }
         }
-    }
-    0
+        0
+    })
 }
 
 /// Runs a loop as NumPy would. Returns -1 with an exception set where it fails.
@@ -266,11 +268,11 @@ unsafe extern "C" fn elementwise<const N: usize>(
         let apart = |operand: &Operand| {
             operand.is_some_and(|(element, run)| run.write && !element.is_thread_safe())
         };
-        within::finish(if operands.iter().any(apart) {
-            call.run_beside()
+        if operands.iter().any(apart) {
+            trampoline::looped_apart("ufunc loop", || call.run_beside())
         } else {
-            call.run_in_place()
-        })
+            trampoline::looped("ufunc loop", || call.run_in_place())
+        }
     }
 }
 
@@ -563,24 +565,22 @@ unsafe extern "C" fn generalised(
     strides: *const isize,
     auxdata: *mut NpyAuxData,
 ) -> c_int {
-    // SAFETY: NumPy hands back our auxiliary data; pointers and strides are as in its convention.
-    unsafe {
-        let this = &*auxdata.cast::<LoopData>();
-        let grids: Vec<_> = (0..this.operands.len())
-            .map(|index| Grid::new(this, index, data, dimensions, strides))
-            .collect();
-        let operands: [Operand; MOST] = std::array::from_fn(|index| {
-            let OperandType::Element(dtype) = this.operands.get(index)? else {
-                return None;
-            };
-            let write = index >= this.input_count;
-            Some((dtype.element(), grids[index].hull(dtype.element().size(), write)?))
-        });
-        let mut replaced = [const { None::<Staging<'static>> }; MOST];
-        within::finish(access::replacing_all(
-            operands,
-            &mut replaced,
-            |segments, right, replaced| {
+    trampoline::looped_apart("generalised ufunc loop", || {
+        // SAFETY: NumPy hands back our auxiliary data; pointers and strides are as in its convention.
+        unsafe {
+            let this = &*auxdata.cast::<LoopData>();
+            let grids: Vec<_> = (0..this.operands.len())
+                .map(|index| Grid::new(this, index, data, dimensions, strides))
+                .collect();
+            let operands: [Operand; MOST] = std::array::from_fn(|index| {
+                let OperandType::Element(dtype) = this.operands.get(index)? else {
+                    return None;
+                };
+                let write = index >= this.input_count;
+                Some((dtype.element(), grids[index].hull(dtype.element().size(), write)?))
+            });
+            let mut replaced = [const { None::<Staging<'static>> }; MOST];
+            access::replacing_all(operands, &mut replaced, |segments, right, replaced| {
                 let mut books = Vec::new();
                 for grid in grids.iter().skip(this.input_count) {
                     let mut rows = 0;
@@ -631,9 +631,9 @@ unsafe extern "C" fn generalised(
                     ledger.close(cells.as_cells());
                 }
                 outcome
-            },
-        ))
-    }
+            })
+        }
+    })
 }
 
 /// The cells of one operand of a generalised loop: a start and (length, stride) a dimension, the
@@ -792,27 +792,29 @@ unsafe extern "C" fn get_reduction_initial(
     _is_empty: u8,
     initial: *mut c_void,
 ) -> c_int {
-    // SAFETY: NumPy passes its context and one zeroed cell of the first operand's dtype.
-    unsafe {
-        let descr = *(*context).descriptors;
-        let Some(dtype) = DType::try_of_descr(descr) else { return 0 };
-        let ufunc = (*context).caller as usize;
-        let Some(identity) = dtype.operations().identities.get(&ufunc) else { return 0 };
-        let element = dtype.element();
-        let run = Run::write(initial.cast(), element.size() as isize, 1);
-        let mut report = Report::new();
-        let _at_work = watched::at_work(Operation::new("reduction"));
-        let status = access::with_ledger(element, None, run, Exclusive::own(), || {
-            (identity.construct)(identity.context, run.data, run.stride, 1, &mut report)
-        });
-        match Failure::check(status, &report) {
-            Ok(()) => 1,
-            Err(failure) => {
-                super::errors::raise(&failure);
-                -1
+    trampoline::slot("get_reduction_initial", || {
+        // SAFETY: NumPy passes its context and one zeroed cell of the first operand's dtype.
+        unsafe {
+            let descr = *(*context).descriptors;
+            let Some(dtype) = DType::try_of_descr(descr) else { return 0 };
+            let ufunc = (*context).caller as usize;
+            let Some(identity) = dtype.operations().identities.get(&ufunc) else { return 0 };
+            let element = dtype.element();
+            let run = Run::write(initial.cast(), element.size() as isize, 1);
+            let mut report = Report::new();
+            let _at_work = watched::at_work(Operation::new("reduction"));
+            let status = access::with_ledger(element, None, run, Exclusive::own(), || {
+                (identity.construct)(identity.context, run.data, run.stride, 1, &mut report)
+            });
+            match Failure::check(status, &report) {
+                Ok(()) => 1,
+                Err(failure) => {
+                    super::errors::raise(&failure);
+                    -1
+                }
             }
         }
-    }
+    })
 }
 
 #[cfg(test)]

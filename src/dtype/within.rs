@@ -3,7 +3,7 @@
 use super::{
     DType,
     access::{self, BLOCK, Run},
-    class, errors, loan, watched,
+    class, loan, trampoline, watched,
 };
 use crate::{
     abi,
@@ -66,17 +66,19 @@ unsafe extern "C" fn resolve(
     out: *mut *mut PyArray_Descr,
     view_offset: *mut isize,
 ) -> c_int {
-    // SAFETY: NumPy passes two given descriptors (the second may be NULL) and room for two.
-    unsafe {
-        let from = *given;
-        let to = if (*given.add(1)).is_null() { from } else { *given.add(1) };
-        ffi::Py_INCREF(from.cast());
-        ffi::Py_INCREF(to.cast());
-        *out = from;
-        *out.add(1) = to;
-        *view_offset = 0;
-    }
-    NPY_NO_CASTING
+    trampoline::slot("resolve", || {
+        // SAFETY: NumPy passes two given descriptors (the second may be NULL) and room for two.
+        unsafe {
+            let from = *given;
+            let to = if (*given.add(1)).is_null() { from } else { *given.add(1) };
+            ffi::Py_INCREF(from.cast());
+            ffi::Py_INCREF(to.cast());
+            *out = from;
+            *out.add(1) = to;
+            *view_offset = 0;
+        }
+        NPY_NO_CASTING
+    })
 }
 
 unsafe extern "C" fn get_loop(
@@ -88,18 +90,20 @@ unsafe extern "C" fn get_loop(
     out_auxdata: *mut *mut NpyAuxData,
     flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: NumPy passes a context with our descriptors and valid places for the results.
-    unsafe {
-        *out_loop = Some(if move_references != 0 { move_loop } else { copy_loop });
-        *out_auxdata = ptr::null_mut();
-        *flags = class::cast_flags();
-        if move_references != 0 {
-            watched::watch::<Move>(out_loop);
-        } else {
-            watched::watch::<Copy>(out_loop);
+    trampoline::slot("get_loop", || {
+        // SAFETY: NumPy passes a context with our descriptors and valid places for the results.
+        unsafe {
+            *out_loop = Some(if move_references != 0 { move_loop } else { copy_loop });
+            *out_auxdata = ptr::null_mut();
+            *flags = class::cast_flags();
+            if move_references != 0 {
+                watched::watch::<Move>(out_loop);
+            } else {
+                watched::watch::<Copy>(out_loop);
+            }
         }
-    }
-    0
+        0
+    })
 }
 
 watched::watched_loop!(Copy: copy_loop, "copy");
@@ -118,7 +122,11 @@ unsafe extern "C" fn copy_loop(
         let count = *dimensions as usize;
         let from = Run::read((*data).cast(), *strides, count);
         let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
-        finish(freely(element, count, || copy_cells(element, to, from)))
+        if count < access::WORTHWHILE {
+            return trampoline::looped("copy", || copy_cells(element, to, from));
+        }
+        let work = || copy_cells(element, to, from);
+        trampoline::looped_apart("copy", || freely(element, count, work))
     }
 }
 
@@ -135,7 +143,8 @@ unsafe extern "C" fn move_loop(
         let count = *dimensions as usize;
         let from = Run::write((*data).cast(), *strides, count);
         let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
-        finish(freely(element, count, || move_cells(element, to, from)))
+        let work = || move_cells(element, to, from);
+        trampoline::looped_apart("move", || freely(element, count, work))
     }
 }
 
@@ -143,17 +152,6 @@ unsafe extern "C" fn move_loop(
 #[inline]
 fn freely<R>(element: &ElementType, count: usize, work: impl FnOnce() -> R) -> R {
     access::without_gil(if element.is_thread_safe() { count } else { 0 }, work)
-}
-
-/// What a loop returns to NumPy. No lock is held.
-pub(super) fn finish(outcome: Result<(), Failure>) -> c_int {
-    match outcome {
-        Ok(()) => 0,
-        Err(failure) => {
-            errors::raise_from_anywhere(&failure);
-            -1
-        }
-    }
 }
 
 /// Copies cell by cell, in order, as [`rules::copy`] does.

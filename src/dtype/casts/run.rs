@@ -8,7 +8,7 @@ use crate::{
         access::{self, BLOCK, Run},
         class, errors,
         numbers::{self, CHUNK, Chunk, Values},
-        traverse, watched, within,
+        trampoline, traverse, watched, within,
     },
     erased::{ElementType, Exclusive, Failure, Staging},
     numpy_abi::{
@@ -350,28 +350,33 @@ pub(super) unsafe extern "C" fn get_loop(
     out_auxdata: *mut *mut NpyAuxData,
     flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: NumPy passes a context with two descriptors, whose types are DType classes, and
-    // valid places for the results; GIL held.
-    unsafe {
-        let class_of = |index: usize| -> *const PyArray_DTypeMeta {
-            let descr: *mut PyArray_Descr = *(*context).descriptors.add(index);
-            ffi::Py_TYPE(descr.cast()).cast()
-        };
-        let Some(entry) = find(class_of(0), class_of(1)) else {
-            errors::set(abi::ERROR_RUNTIME, "denizen has no record of a cast that it registered");
-            return -1;
-        };
-        let moves = move_references != 0 && entry.elements[0].is_some();
-        *out_loop = Some(if moves { cast_loop::<true> } else { cast_loop::<false> });
-        *out_auxdata = ptr::from_ref(entry).cast_mut().cast();
-        *flags = class::cast_flags();
-        if moves {
-            watched::watch::<CastLoop<true>>(out_loop);
-        } else {
-            watched::watch::<CastLoop<false>>(out_loop);
+    trampoline::slot("get_loop", || {
+        // SAFETY: NumPy passes a context with two descriptors, whose types are DType classes, and
+        // valid places for the results; GIL held.
+        unsafe {
+            let class_of = |index: usize| -> *const PyArray_DTypeMeta {
+                let descr: *mut PyArray_Descr = *(*context).descriptors.add(index);
+                ffi::Py_TYPE(descr.cast()).cast()
+            };
+            let Some(entry) = find(class_of(0), class_of(1)) else {
+                errors::set(
+                    abi::ERROR_RUNTIME,
+                    "denizen has no record of a cast that it registered",
+                );
+                return -1;
+            };
+            let moves = move_references != 0 && entry.elements[0].is_some();
+            *out_loop = Some(if moves { cast_loop::<true> } else { cast_loop::<false> });
+            *out_auxdata = ptr::from_ref(entry).cast_mut().cast();
+            *flags = class::cast_flags();
+            if moves {
+                watched::watch::<CastLoop<true>>(out_loop);
+            } else {
+                watched::watch::<CastLoop<false>>(out_loop);
+            }
         }
-    }
-    0
+        0
+    })
 }
 
 struct CastLoop<const MOVES: bool>;
@@ -406,6 +411,8 @@ unsafe extern "C" fn cast_loop<const MOVES: bool>(
         let from = Run { data: (*data).cast(), stride: *strides, count, write: MOVES };
         let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
         let work = || entry.run(form, to, from, MOVES);
-        within::finish(if entry.is_free() { access::without_gil(count, work) } else { work() })
+        trampoline::looped_apart("cast", || {
+            if entry.is_free() { access::without_gil(count, work) } else { work() }
+        })
     }
 }
