@@ -7,7 +7,8 @@ import pytest
 
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
 FUNCTION = re.compile(
-    r'^( *)(?:pub(?:\([a-z]+\))? )?unsafe extern "C" fn (\$?\w+)[^;{]*\{(?!\})(.*?)^\1\}', re.M | re.S
+    r'^( *)(?:pub(?:\([a-z]+\))? )?unsafe extern "C" fn (\$?\w+)[^;{]*\{(?!\})(.*?)^\1\}',
+    re.M | re.S,
 )
 STOPS = re.compile(r"trampoline::(slot|hot|end|failing)\(|\bboundary\(|\baccess\(|\bguarded\(")
 
