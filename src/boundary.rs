@@ -41,6 +41,7 @@ pub(crate) fn text(payload: &Payload) -> Option<&str> {
 
 /// Whether a panic with this text is a lack of memory: big number crates panic where an allocation
 /// fails, and so does `Vec` for a size that no address space has.
+#[cfg(feature = "client")]
 #[cold]
 pub(crate) fn is_lack_of_memory(text: &str) -> bool {
     matches!(text, "out of memory" | "try to allocate too much memory" | "capacity overflow")

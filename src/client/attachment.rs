@@ -34,8 +34,8 @@ pub(super) fn attached<R>(wanted: bool, batch: impl FnOnce() -> R) -> R {
 /// Not inlined, so that a batch is compiled once.
 #[cfg(feature = "pyo3")]
 fn run_attached(run: &mut dyn FnMut()) {
-    // SAFETY: this thread holds the GIL, so the interpreter is there, and taking the GIL again only
-    // counts. Not `attach`: that refuses while the interpreter ends, when destructors still run.
+    // SAFETY (`attached-under-gil`): this thread holds the GIL, so the interpreter is there, and
+    // taking the GIL again only counts. Not `attach`: that refuses while the interpreter ends, when destructors still run.
     unsafe { pyo3::Python::attach_unchecked(|_| run()) }
 }
 
