@@ -124,6 +124,23 @@ impl Shard {
     }
 }
 
+/// Whether a thread may wait at all. Once the interpreter ends, a holder may never come back.
+pub type WaitCheck = fn() -> bool;
+
+// Not `sync`: as for `WAIT_HOOK`.
+static WAIT_CHECK: OnceLock<WaitCheck> = OnceLock::new();
+
+/// Installs what is asked before a thread waits; where it says no, the request is refused. The first
+/// check stays; returns false if there was one.
+pub fn set_wait_check(check: WaitCheck) -> bool {
+    WAIT_CHECK.set(check).is_ok()
+}
+
+/// What the check says.
+pub(super) fn may_wait() -> bool {
+    WAIT_CHECK.get().is_none_or(|check| check())
+}
+
 /// Runs `wait`, which blocks, with whatever it must not be done with (the GIL) let go.
 pub type WaitHook = fn(wait: &mut dyn FnMut());
 

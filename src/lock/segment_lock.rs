@@ -5,7 +5,7 @@ use super::{
     error::LockError,
     fork,
     held::HeldHere,
-    parking::{Shard, Signal, Tables},
+    parking::{self, Shard, Signal, Tables},
     ranges::{Admission, Ticket},
     span::{PackedRange, Span},
 };
@@ -296,7 +296,9 @@ impl SegmentLock {
                 Admission::Blocked if nested && HeldHere::new().contains(self.address()) => {
                     LockError::Reentrant
                 }
-                Admission::Blocked if patience != Patience::Wait => LockError::Busy,
+                Admission::Blocked if patience != Patience::Wait || !parking::may_wait() => {
+                    LockError::Busy
+                }
                 Admission::Blocked => {
                     let signal = Signal::new();
                     let ticket = table.enqueue(span, signal.clone());

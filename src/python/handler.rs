@@ -7,7 +7,7 @@ use crate::{
     numpy_abi::{self, Array, MEM_HANDLER, PyDataMem_Handler, PyDataMemAllocator},
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
-use std::{ffi::c_char, ptr};
+use std::{ffi::c_char, ptr, sync::OnceLock};
 
 /// The handler's name, as `handler_name` gives it.
 pub(super) const NAME: &str = "denizen";
@@ -51,6 +51,7 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions::set_unraisable_hook(|failure| errors::write_unraisable(failure, errors::MEMORY));
     crate::dtype::loan::install();
     lock::set_wait_hook(wait_without_gil);
+    lock::set_wait_check(may_wait);
     // The first lock of a process sets the handlers of `fork` up, which must not meet a fork.
     let first = lock::SegmentLock::new();
     drop(lock::acquire_all(&mut [lock::Request::new(&first, 0..1, false)]));
@@ -107,6 +108,26 @@ fn wait_without_gil(wait: &mut dyn FnMut()) {
         wait();
         ffi::PyEval_RestoreThread(state);
     }
+}
+
+/// Whether the interpreter is not at its end: threads that it stopped keep their locks.
+fn may_wait() -> bool {
+    type Asking = unsafe extern "C" fn() -> std::ffi::c_int;
+    static FUNCTION: OnceLock<Option<Asking>> = OnceLock::new();
+    let function = FUNCTION.get_or_init(|| {
+        // The name since CPython 3.13, and the one before.
+        let names = [c"Py_IsFinalizing", c"_Py_IsFinalizing"];
+        names.into_iter().find_map(|name| {
+            // SAFETY: a name; the function that CPython has under it takes nothing and gives an int.
+            unsafe {
+                let function = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+                (!function.is_null())
+                    .then(|| std::mem::transmute::<*mut std::ffi::c_void, Asking>(function))
+            }
+        })
+    });
+    // SAFETY: callable in any thread.
+    function.is_none_or(|is_finalizing| unsafe { is_finalizing() } == 0)
 }
 
 /// Name of the memory handler of an array, or of the current context without one; `None` where

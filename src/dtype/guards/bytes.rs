@@ -17,7 +17,7 @@
 //! The address itself is not hidden (`ctypes.data`, `__array_interface__`): programs that write to
 //! addresses are their own affair.
 
-use super::{each_class, holding::shows_ours, wrap_method};
+use super::{super::trampoline, each_class, holding::shows_ours, wrap_method};
 use crate::numpy_abi::NumpyApi;
 use pyo3::{
     exceptions::{PyAttributeError, PyImportError, PyTypeError},
@@ -138,15 +138,17 @@ unsafe extern "C" fn get_buffer<const KIND: usize>(
 ) -> c_int {
     // SAFETY: Python's convention for the slot, which the original keeps as well; GIL held.
     unsafe {
-        if shows_ours(object, KIND == SCALAR) {
+        if !shows_ours(object, KIND == SCALAR) {
+            let original: ffi::getbufferproc = std::mem::transmute(GET_BUFFER[KIND].load(Relaxed));
+            return original(object, view, flags);
+        }
+        trampoline::slot("get_buffer", || {
             if !view.is_null() {
                 (*view).obj = ptr::null_mut();
             }
             refuse(object, "lends nobody their bytes");
-            return -1;
-        }
-        let original: ffi::getbufferproc = std::mem::transmute(GET_BUFFER[KIND].load(Relaxed));
-        original(object, view, flags)
+            -1
+        })
     }
 }
 
@@ -156,16 +158,19 @@ unsafe extern "C" fn to_bytes(
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_VARARGS | METH_KEYWORDS`, which the original keeps as
-    // well; it is called for arrays only; GIL held.
-    unsafe {
-        if shows_ours(array, false) {
-            refuse(array, "has no bytes to copy out");
-            return ptr::null_mut();
+    trampoline::slot("to_bytes", || {
+        // SAFETY: Python's convention for `METH_VARARGS | METH_KEYWORDS`, which the original keeps as
+        // well; it is called for arrays only; GIL held.
+        unsafe {
+            if shows_ours(array, false) {
+                refuse(array, "has no bytes to copy out");
+                return ptr::null_mut();
+            }
+            let original: ffi::PyCFunctionWithKeywords =
+                std::mem::transmute(TO_BYTES.load(Relaxed));
+            original(array, arguments, keywords)
         }
-        let original: ffi::PyCFunctionWithKeywords = std::mem::transmute(TO_BYTES.load(Relaxed));
-        original(array, arguments, keywords)
-    }
+    })
 }
 
 /// `scalar.__reduce__()`: a structured scalar with elements is pickled as an array, which is what
@@ -174,32 +179,34 @@ unsafe extern "C" fn reduce(
     scalar: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; it is called
-    // for NumPy's scalars only; GIL held.
-    unsafe {
-        let guarded = crate::numpy_abi::get().filter(|numpy| {
-            ffi::PyObject_TypeCheck(scalar, numpy.void_type()) != 0 && shows_ours(scalar, true)
-        });
-        let Some(numpy) = guarded else {
-            let original: ffi::PyCFunction = std::mem::transmute(REDUCE.load(Relaxed));
-            return original(scalar, arguments);
-        };
-        let py = Python::assume_attached();
-        let work = || -> PyResult<Bound<'_, PyTuple>> {
-            let module = py.import("numpy._core._multiarray_umath")?;
-            let array = numpy.from_any(scalar, ptr::null_mut(), 0, 0, 0, ptr::null_mut());
-            let array = Bound::from_owned_ptr_or_err(py, array)?;
-            let parts = PyTuple::new(py, [array.getattr("dtype")?, array])?;
-            PyTuple::new(py, [module.getattr("scalar")?, parts.into_any()])
-        };
-        match work() {
-            Ok(result) => result.into_ptr(),
-            Err(error) => {
-                error.restore(py);
-                ptr::null_mut()
+    trampoline::slot("reduce", || {
+        // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; it is called
+        // for NumPy's scalars only; GIL held.
+        unsafe {
+            let guarded = crate::numpy_abi::get().filter(|numpy| {
+                ffi::PyObject_TypeCheck(scalar, numpy.void_type()) != 0 && shows_ours(scalar, true)
+            });
+            let Some(numpy) = guarded else {
+                let original: ffi::PyCFunction = std::mem::transmute(REDUCE.load(Relaxed));
+                return original(scalar, arguments);
+            };
+            let py = Python::assume_attached();
+            let work = || -> PyResult<Bound<'_, PyTuple>> {
+                let module = py.import("numpy._core._multiarray_umath")?;
+                let array = numpy.from_any(scalar, ptr::null_mut(), 0, 0, 0, ptr::null_mut());
+                let array = Bound::from_owned_ptr_or_err(py, array)?;
+                let parts = PyTuple::new(py, [array.getattr("dtype")?, array])?;
+                PyTuple::new(py, [module.getattr("scalar")?, parts.into_any()])
+            };
+            match work() {
+                Ok(result) => result.into_ptr(),
+                Err(error) => {
+                    error.restore(py);
+                    ptr::null_mut()
+                }
             }
         }
-    }
+    })
 }
 
 /// The entry of a class for an attribute in C.
@@ -241,21 +248,23 @@ unsafe extern "C" fn array_struct<const KIND: usize>(
     object: *mut ffi::PyObject,
     closure: *mut c_void,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for getters, which the original keeps as well; it calls them for
-    // objects of the class only; GIL held.
-    unsafe {
-        let has_dtype = KIND == ARRAY
-            || crate::numpy_abi::get()
-                .is_some_and(|numpy| ffi::PyObject_TypeCheck(object, numpy.void_type()) != 0);
-        if has_dtype && shows_ours(object, KIND == SCALAR) {
-            let py = Python::assume_attached();
-            // Others ask for the attribute to see whether there is one.
-            PyAttributeError::new_err(message(object, "lends nobody their memory")).restore(py);
-            return ptr::null_mut();
+    trampoline::slot("array_struct", || {
+        // SAFETY: Python's convention for getters, which the original keeps as well; it calls them for
+        // objects of the class only; GIL held.
+        unsafe {
+            let has_dtype = KIND == ARRAY
+                || crate::numpy_abi::get()
+                    .is_some_and(|numpy| ffi::PyObject_TypeCheck(object, numpy.void_type()) != 0);
+            if has_dtype && shows_ours(object, KIND == SCALAR) {
+                let py = Python::assume_attached();
+                // Others ask for the attribute to see whether there is one.
+                PyAttributeError::new_err(message(object, "lends nobody their memory")).restore(py);
+                return ptr::null_mut();
+            }
+            let original: ffi::getter = std::mem::transmute(ARRAY_STRUCT[KIND].load(Relaxed));
+            original(object, closure)
         }
-        let original: ffi::getter = std::mem::transmute(ARRAY_STRUCT[KIND].load(Relaxed));
-        original(object, closure)
-    }
+    })
 }
 
 /// Puts [`set_strides`] in front of NumPy's own.
@@ -281,16 +290,18 @@ unsafe extern "C" fn set_strides(
     strides: *mut ffi::PyObject,
     closure: *mut c_void,
 ) -> c_int {
-    // SAFETY: Python's convention for setters, which the original keeps as well; it calls them for
-    // arrays only; GIL held.
-    unsafe {
-        if shows_ours(object, false) {
-            refuse(object, "keeps its strides (make a view by an index, or a copy)");
-            return -1;
+    trampoline::slot("set_strides", || {
+        // SAFETY: Python's convention for setters, which the original keeps as well; it calls them for
+        // arrays only; GIL held.
+        unsafe {
+            if shows_ours(object, false) {
+                refuse(object, "keeps its strides (make a view by an index, or a copy)");
+                return -1;
+            }
+            let original: ffi::setter = std::mem::transmute(SET_STRIDES.load(Relaxed));
+            original(object, strides, closure)
         }
-        let original: ffi::setter = std::mem::transmute(SET_STRIDES.load(Relaxed));
-        original(object, strides, closure)
-    }
+    })
 }
 
 /// # Safety

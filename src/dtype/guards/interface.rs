@@ -7,7 +7,7 @@
 //! elements in memory that is neither an array's nor an owner's. Where another function converts such
 //! an object on its way, or finds it in a list, nothing of ours is asked (`docs/numpy.md`).
 
-use super::holding::holds_ours;
+use super::{super::trampoline, holding::holds_ours};
 use crate::{
     numpy_abi::{self, NumpyApi, PyArrayObject, PyVoidScalarObject, flags::*},
     owner_map,
@@ -81,31 +81,33 @@ unsafe extern "C" fn convert<const INDEX: usize>(
     count: ffi::Py_ssize_t,
     names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
-    // well; GIL held.
-    unsafe {
-        let original: ffi::PyCFunctionFastWithKeywords =
-            std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-        let given = place_of_object(count, names);
-        let Some(place) = given.filter(|place| describes_memory(*arguments.add(*place))) else {
-            return original(module, arguments, count, names);
-        };
-        let as_array: ffi::PyCFunctionFastWithKeywords =
-            std::mem::transmute(ORIGINALS[AS_ARRAY].load(Relaxed));
-        let array = as_array(module, arguments.add(place), 1, ptr::null_mut());
-        if array.is_null() {
-            return array;
+    trampoline::slot("convert", || {
+        // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
+        // well; GIL held.
+        unsafe {
+            let original: ffi::PyCFunctionFastWithKeywords =
+                std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            let given = place_of_object(count, names);
+            let Some(place) = given.filter(|place| describes_memory(*arguments.add(*place))) else {
+                return original(module, arguments, count, names);
+            };
+            let as_array: ffi::PyCFunctionFastWithKeywords =
+                std::mem::transmute(ORIGINALS[AS_ARRAY].load(Relaxed));
+            let array = as_array(module, arguments.add(place), 1, ptr::null_mut());
+            if array.is_null() {
+                return array;
+            }
+            if is_over_bytes(array) {
+                return give_up(array);
+            }
+            let named = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) };
+            let mut given: Vec<_> = (0..count + named).map(|i| *arguments.offset(i)).collect();
+            given[place] = array;
+            let result = original(module, given.as_ptr(), count, names);
+            ffi::Py_DECREF(array);
+            result
         }
-        if is_over_bytes(array) {
-            return give_up(array);
-        }
-        let named = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) };
-        let mut given: Vec<_> = (0..count + named).map(|i| *arguments.offset(i)).collect();
-        given[place] = array;
-        let result = original(module, given.as_ptr(), count, names);
-        ffi::Py_DECREF(array);
-        result
-    }
+    })
 }
 
 /// Where among its arguments a function finds the object.

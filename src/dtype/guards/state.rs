@@ -16,7 +16,7 @@ use super::{
     super::{
         DType,
         access::{self, Run},
-        arming, errors, traverse,
+        arming, errors, trampoline, traverse,
     },
     holding::{for_cells, holds_ours},
 };
@@ -295,13 +295,15 @@ unsafe fn let_go(py: Python<'_>, array: *mut PyArrayObject, old: Bound<'_, PyAny
 
 /// Ends an array that a segment kept. NumPy frees memory with the GIL held.
 unsafe extern "C" fn drop_old(old: *mut c_void) {
-    // SAFETY: callable in any thread; the reference that the segment had. Without the GIL, which
-    // only a client that frees NumPy's memory itself could lack, the array is leaked.
-    unsafe {
-        if ffi::PyGILState_Check() != 0 {
-            ffi::Py_DECREF(old.cast());
+    trampoline::end("drop_old", || {
+        // SAFETY: callable in any thread; the reference that the segment had. Without the GIL, which
+        // only a client that frees NumPy's memory itself could lack, the array is leaked.
+        unsafe {
+            if ffi::PyGILState_Check() != 0 {
+                ffi::Py_DECREF(old.cast());
+            }
         }
-    }
+    });
 }
 
 /// How many items an array has.

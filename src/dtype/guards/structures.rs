@@ -9,7 +9,7 @@
 //! * a dtype with elements takes no state, and no dtype takes fields of elements so;
 //! * it is pickled as what makes a new one, `np.dtype({"names": .., "formats": .., ..})`.
 
-use super::{holding::holds_ours, wrap_method};
+use super::{super::trampoline, holding::holds_ours, wrap_method};
 use crate::numpy_abi::{self, NumpyApi, PyArray_Descr, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
@@ -78,24 +78,26 @@ unsafe extern "C" fn reduce(
     descr: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; it is called
-    // for dtypes only; GIL held.
-    unsafe {
-        let original: ffi::PyCFunction = std::mem::transmute(REDUCE.load(Relaxed));
-        if !is_void(descr) {
-            return original(descr, arguments);
+    trampoline::slot("reduce", || {
+        // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; it is called
+        // for dtypes only; GIL held.
+        unsafe {
+            let original: ffi::PyCFunction = std::mem::transmute(REDUCE.load(Relaxed));
+            if !is_void(descr) {
+                return original(descr, arguments);
+            }
+            let py = Python::assume_attached();
+            let dtype = Bound::from_borrowed_ptr(py, descr);
+            if holds_ours(descr.cast()) {
+                return returned(py, recipe(&dtype));
+            }
+            let result = original(descr, arguments);
+            if result.is_null() {
+                return result;
+            }
+            returned(py, with_copied_fields(Bound::from_owned_ptr(py, result)))
         }
-        let py = Python::assume_attached();
-        let dtype = Bound::from_borrowed_ptr(py, descr);
-        if holds_ours(descr.cast()) {
-            return returned(py, recipe(&dtype));
-        }
-        let result = original(descr, arguments);
-        if result.is_null() {
-            return result;
-        }
-        returned(py, with_copied_fields(Bound::from_owned_ptr(py, result)))
-    }
+    })
 }
 
 /// `(np.dtype, (what makes the dtype, align, copy, metadata))` of a structure or a subarray.
@@ -169,16 +171,18 @@ unsafe extern "C" fn set_state(
     descr: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
-    // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; it is called
-    // for dtypes only; GIL held.
-    unsafe {
-        let original: ffi::PyCFunction = std::mem::transmute(SET_STATE.load(Relaxed));
-        if !is_void(descr) {
-            return original(descr, arguments);
+    trampoline::slot("set_state", || {
+        // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; it is called
+        // for dtypes only; GIL held.
+        unsafe {
+            let original: ffi::PyCFunction = std::mem::transmute(SET_STATE.load(Relaxed));
+            if !is_void(descr) {
+                return original(descr, arguments);
+            }
+            let py = Python::assume_attached();
+            returned(py, guarded(py, descr, arguments, original))
         }
-        let py = Python::assume_attached();
-        returned(py, guarded(py, descr, arguments, original))
-    }
+    })
 }
 
 /// # Errors
