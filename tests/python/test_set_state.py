@@ -7,9 +7,9 @@ import pickle
 
 import numpy as np
 import pytest
+from process import run
 
 import denizen
-from process import run
 
 raw = pytest.importorskip("denizen_raw")
 Integer = denizen.Integer
