@@ -281,7 +281,8 @@ typedef denizen_status (*denizen_save_fn)(void *context,
 
 /**
  * Reads one value from text (UTF-8) or from bytes of the codec into a cell that may be live.
- * All bytes must be used. On failure the cell is as it was.
+ * All bytes must be used. On failure the cell is as it was. The bytes may be anything: a pickle that
+ * somebody changed is passed on as it is.
  */
 typedef denizen_status (*denizen_load_fn)(void *context,
                                           uint8_t *cell,
@@ -369,7 +370,7 @@ typedef struct denizen_element_vtable {
     denizen_load_fn from_text;
     /** Codec for pickle; NULL: text where T has both directions, else refused. */
     denizen_save_fn save;
-    /** The other direction of `save`. */
+    /** The other direction of `save`, which also gets bytes that no `save` made. */
     denizen_load_fn load;
     /** Python scalar; NULL: the scalar class that the runtime makes. */
     denizen_to_python_fn to_python;
