@@ -7,9 +7,9 @@ import pickle
 
 import numpy as np
 import pytest
+from process import run
 
 import denizen
-from process import run
 
 raw = pytest.importorskip("denizen_raw")
 Integer = denizen.Integer
@@ -143,7 +143,9 @@ def test_records_that_are_resized_keep_each_object_once(dtype):
 
 
 def test_a_tail_that_is_read_only_is_vacant():
-    run("""
+    run(
+        """
+        import numpy as np, denizen
         import pickle
         dirt = [np.full(5000, np.uint64(0x4141414141414141)) for _ in range(20)]
         record = np.zeros(3, [("x", denizen.Integer), ("n", "i8")])
@@ -160,7 +162,9 @@ def test_a_tail_that_is_read_only_is_vacant():
                 field = b["x"] if b.dtype.names else b
                 assert not any(field[3:].tolist())
                 b.copy()
-        """)
+        """,
+        arrays=False,
+    )
 
 
 # ---- states that change while they are read ------------------------------------------------------
@@ -194,7 +198,9 @@ def test_a_list_that_is_emptied_meanwhile_is_an_error(dtype):
 
 
 def test_a_list_that_an_element_empties_is_read_as_it_was():
-    run("""
+    run(
+        """
+        import numpy as np, denizen
         import gc
         class Odd:
             def __init__(self, elements):
@@ -222,7 +228,9 @@ def test_a_list_that_an_element_empties_is_read_as_it_was():
                 continue
             field = a["x"] if dtype.names else a
             assert field.tolist() == [5] + [2**90] * 4999
-        """)
+        """,
+        arrays=False,
+    )
 
 
 class Shifting(list):
@@ -310,7 +318,9 @@ def test_an_array_takes_one_state_after_the_other(first, second):
 
 
 def test_views_keep_the_memory_of_a_state_that_went():
-    run("""
+    run(
+        """
+        import numpy as np, denizen
         import gc
         record = np.dtype([("x", denizen.Integer), ("n", "i8")])
         for make in (
@@ -346,7 +356,9 @@ def test_views_keep_the_memory_of_a_state_that_went():
                 del part
                 gc.collect()
                 assert denizen.stats()["denizen.Integer"]["live"] == 0, state
-        """)
+        """,
+        arrays=False,
+    )
 
 
 def test_a_destructor_may_set_another_state():

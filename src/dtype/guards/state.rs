@@ -45,6 +45,9 @@ pub(super) unsafe fn set_state(
 ) -> *mut ffi::PyObject {
     // SAFETY: the caller's promise.
     unsafe {
+        if is_of_others(array.cast(), arguments) {
+            return errors::unless_raised(original(array, arguments));
+        }
         let py = Python::assume_attached();
         match guarded(py, array, arguments, original) {
             Ok(Some(none)) => none.into_ptr(),
@@ -54,6 +57,32 @@ pub(super) unsafe fn set_state(
                 ptr::null_mut()
             }
         }
+    }
+}
+
+/// Whether it can be seen at once that no elements come in or go: nearly all states are tuples, and
+/// of dtypes of which nothing is.
+///
+/// # Safety
+/// `array` is an array, `arguments` a tuple; GIL held.
+#[inline]
+unsafe fn is_of_others(array: *mut PyArrayObject, arguments: *mut ffi::PyObject) -> bool {
+    // SAFETY: the caller's promise; only what is a tuple, or a descriptor, is read as one.
+    unsafe {
+        let Some(numpy) = numpy_abi::get() else { return true };
+        let plain = |descr: *mut PyArray_Descr| (*descr).flags & NPY_ITEM_REFCOUNT == 0;
+        if !plain((*array).descr) || !(*array).base.is_null() {
+            return false;
+        }
+        if ffi::PyTuple_GET_SIZE(arguments) != 1 {
+            return false;
+        }
+        let state = ffi::PyTuple_GET_ITEM(arguments, 0);
+        if ffi::PyTuple_CheckExact(state) == 0 || ffi::PyTuple_GET_SIZE(state) < 4 {
+            return false;
+        }
+        let descr = ffi::PyTuple_GET_ITEM(state, ffi::PyTuple_GET_SIZE(state) - 3);
+        ffi::PyObject_TypeCheck(descr, numpy.descr_type()) != 0 && plain(descr.cast())
     }
 }
 
