@@ -56,7 +56,11 @@ class Hand:
         # Not where NumPy buffers cells that are not aligned: what it has copied when a copy fails
         # stays in the buffers, whatever the dtype.
         buffered = attack.memory in ("packed", "aligned")
-        self.fails = attack.where != "thread" and not buffered and self.rng.random() < 0.15
+        self.fails = (
+            attack.where != "thread"
+            and not (buffered or attack.operation in operations.BREAKS)
+            and self.rng.random() < 0.15
+        )
         #: Whether this is a forked child, in the middle of the operation; the children of this process.
         self.is_child, self.children = False, []
         #: What the callback made, until the end of the attack.
@@ -112,7 +116,9 @@ class Range:
         gc.freeze()
 
     def unraised(self, what):
-        self.unraisable.append(repr(what.exc_value))
+        """Destructors that fail as they were told to have no other way to say so."""
+        if "told to fail" not in str(what.exc_value):
+            self.unraisable.append(repr(what.exc_value))
 
     def books(self):
         """What is alive of each type of the module: by its own count, and by denizen's."""
@@ -135,7 +141,7 @@ class Range:
         self.module.violations()
         try:
             subject = Target(self.element, memory)
-            subject.prime()
+            subject.prime(title)
             self.module.calls()
             try:
                 self.operations[title].run(subject)
@@ -154,7 +160,7 @@ class Range:
         module.violations()
         self.unraisable.clear()
         subject = Target(self.element, attack.memory)
-        subject.prime()
+        subject.prime(attack.operation)
         hand = Hand(module, subject, attack)
         outcome = self.fight(attack, subject, hand)
         faults = [*module.violations(), *hand.faults]
