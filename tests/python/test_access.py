@@ -108,6 +108,7 @@ def work(case):
         print(f"with {{T.__name__}}", file=sys.stderr)
         names = globals() | {{"T": T}} | case
         exec(compile(CODE, "<attack>", "exec"), names)
+        hostile.off()
         names.clear()
         finish(T)
 
@@ -118,6 +119,7 @@ for place, ending in run_tasks(tasks, 2):
 """,
         arrays=False,
         seconds=200,
+        RUST_BACKTRACE="0",
         **options,
     )
 
@@ -520,7 +522,8 @@ def test_hooks_use_the_records_at_hand_and_nothing_is_lost_or_counted_wrong():
             outcome(operation)
             hostile.off()
             assert set(on.outcomes) <= {"works", "BorrowError"}, on.outcomes
-            assert set(s["x"].astype(int)) <= {1, 5, 9}, s
+            # A sort puts the cells that are vacant already in front.
+            assert set(s["x"].astype(int)) <= {0, 1, 5, 9}, s
             kept = s = None
         """,
         *(
