@@ -67,7 +67,7 @@ impl<const K: usize> Text<K> {
     fn fault(&self) -> Option<String> {
         match self.state.load(Relaxed) {
             ALIVE => (self.text != written(self.value, self.serial))
-                .then(|| format!("torn: {} of {} is {}", self.value, self.serial, self.shown())),
+                .then(|| format!("torn: {} of {} is {}", self.value, self.serial, self.text)),
             ENDING => Some("half gone: its destructor is running".to_owned()),
             GONE => Some("gone: it was destroyed before".to_owned()),
             other => Some(format!("no object: its state is {other:#x}")),
@@ -79,11 +79,6 @@ impl<const K: usize> Text<K> {
         if let Some(fault) = self.fault() {
             violation(format!("{} was given an object that is {fault}", hooks::name(hook)));
         }
-    }
-
-    /// The text, which need not be one any more.
-    fn shown(&self) -> String {
-        String::from_utf8_lossy(self.text.as_bytes()).escape_default().to_string()
     }
 
     fn copy(&self) -> Copy {
@@ -106,8 +101,7 @@ impl<const K: usize> Text<K> {
         {
             violation(format!(
                 "under {name} its operand changed from {} to {}",
-                before.text,
-                self.shown()
+                before.text, self.text
             ));
         }
     }
