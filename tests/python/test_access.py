@@ -72,6 +72,11 @@ def records(T, packed):
     made["x"] = 1
     return made
 
+def numbered(T, packed):
+    made = records(T, packed)
+    made["x"] = np.arange(10)[::-1]
+    return made
+
 class Worker:
     '''Another thread that does `work` on and on; what it raised comes out at the end.'''
     def __init__(self, work):
@@ -263,6 +268,36 @@ def test_a_destructor_writes_to_its_own_array():
         assert set(on.outcomes) <= {"works", "BorrowError"}, on.outcomes
         assert set(a.astype(int)) <= {5, 7}
         """
+    )
+
+
+def test_an_order_that_assigns_ends_nothing_that_numpy_compares_raw_copies_of():
+    """Keys of lexsort that are not contiguous, and fields of records that are not aligned, NumPy copies
+    as bytes and compares the copies."""
+    attack(
+        """
+        for after in (1, 9):
+            a = eval(array)
+            cells = a["x"] if a.dtype.names else a
+            on = On("compare", lambda: cells.__setitem__(slice(None), 7), after)
+            ended = outcome(operation)
+            hostile.off()
+            assert ended in ("works", "BorrowError") and on.outcomes, (ended, on.outcomes)
+            assert set(cells.astype(int)) <= {*range(40)}, cells
+        """,
+        *(
+            {"array": array, "operation": operation}
+            for array, operation in [
+                ("np.arange(40)[::-1].astype(T)[::2]", "np.lexsort([a])"),
+                ("numbered(T, False)", "np.lexsort([a['x']])"),
+                ("numbered(T, True)", "a.sort(order='x')"),
+                ("numbered(T, True)", "a.argsort(order='x')"),
+                ("numbered(T, True)", "a.partition(7, order='x')"),
+                ("numbered(T, True)", "a.argpartition(7, order='x')"),
+                ("numbered(T, False)", "a.sort(order='x')"),
+                ("numbered(T, False)", "a.partition(7, order='x')"),
+            ]
+        ),
     )
 
 
