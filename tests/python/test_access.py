@@ -66,16 +66,14 @@ def finish(T):
 def unpickled(T):
     return pickle.loads(pickle.dumps(make(T)))
 
-def records(T, packed):
+def records(T, packed, values=(1,) * 10):
     layout = [("tag", "u1"), ("x", T)] if packed else [("x", T), ("n", "i8")]
-    made = np.zeros(10, dtype=layout)
-    made["x"] = 1
+    made = np.zeros(len(values), dtype=layout)
+    made["x"] = values
     return made
 
 def numbered(T, packed):
-    made = records(T, packed)
-    made["x"] = np.arange(10)[::-1]
-    return made
+    return records(T, packed, np.arange(40)[::-1] % 23)
 
 class Worker:
     '''Another thread that does `work` on and on; what it raised comes out at the end.'''
@@ -498,9 +496,14 @@ def test_a_resize_from_the_middle_of_an_operation_raises():
             on = On(hook, lambda: a.resize(size, refcheck=False), 1 if "fill" in operation else 0)
             exec(operation, globals())
             hostile.off()
-            expected = [["BorrowError"]] if RUST or hook != "clone" else [["BorrowError"], []]
-            assert on.outcomes in expected, (size, on.outcomes)
-            assert a.size in (4, 10)
+            if hook == "drop":
+                # What a resize gives up ends when it is done.
+                assert on.outcomes in (["works"], ["BorrowError"]), (size, on.outcomes)
+                assert a.size == (size if on.outcomes == ["works"] else 4)
+            else:
+                expected = [["BorrowError"]] if RUST or hook != "clone" else [["BorrowError"], []]
+                assert on.outcomes in expected, (size, on.outcomes)
+                assert a.size == 10
             a.tolist()
         """,
         *(
