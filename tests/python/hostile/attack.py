@@ -56,11 +56,7 @@ class Hand:
         # Not where NumPy buffers cells that are not aligned: what it has copied when a copy fails
         # stays in the buffers, whatever the dtype.
         buffered = attack.memory in ("packed", "aligned")
-        self.fails = (
-            attack.where != "thread"
-            and not (buffered or attack.operation in operations.BREAKS)
-            and self.rng.random() < 0.15
-        )
+        self.fails = attack.where != "thread" and not buffered and self.rng.random() < 0.15
         #: Whether this is a forked child, in the middle of the operation; the children of this process.
         self.is_child, self.children = False, []
         #: What the callback made, until the end of the attack.
@@ -249,13 +245,17 @@ def attacks_on(range_, memory, title, rng):
         return
     direct = title.startswith("direct: ") and title not in operations.HOLD_VIEWS
     resizable = direct and memory in ("managed", "unpickled")
+    # pyo3 counts attachments by thread, and does not see that NumPy let the GIL go in between: a hook of
+    # a type without the GIL must not use Python below another one of its module that does.
+    counted = range_.module_name == "denizen_hostile" and range_.name.startswith("Free")
+    places = ("alone",) if counted else ("alone", "nested", "storm")
     chosen = []
     for hook, count in counts.items():
         for after in sorted({0, count // 2, count - 1}):
             for name in callbacks.CALLBACKS:
                 if name in callbacks.FREEING and not resizable:
                     continue
-                for where in ("alone", "nested", "storm"):
+                for where in places:
                     chosen.append((hook, after, name, where))
         for name in callbacks.CALLBACKS:
             if name not in callbacks.UNTHREADED:
