@@ -197,7 +197,8 @@ class Range:
                     hand.act()
 
             thread = threading.Thread(target=work, daemon=True)
-            module.on(attack.hook, callbacks.let_others_run_alone, after=0, times=-1)
+            # Of products of matrices some do it, not each of a million.
+            module.on(attack.hook, callbacks.let_others_run_alone, after=0, times=1000)
             thread.start()
             started.wait()
         elif attack.where == "alone":
