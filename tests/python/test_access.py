@@ -66,11 +66,14 @@ def finish(T):
 def unpickled(T):
     return pickle.loads(pickle.dumps(make(T)))
 
-def records(T, packed):
+def records(T, packed, values=(1,) * 10):
     layout = [("tag", "u1"), ("x", T)] if packed else [("x", T), ("n", "i8")]
-    made = np.zeros(10, dtype=layout)
-    made["x"] = 1
+    made = np.zeros(len(values), dtype=layout)
+    made["x"] = values
     return made
+
+def numbered(T, packed):
+    return records(T, packed, np.arange(40)[::-1] % 23)
 
 class Worker:
     '''Another thread that does `work` on and on; what it raised comes out at the end.'''
@@ -108,6 +111,7 @@ def work(case):
         print(f"with {{T.__name__}}", file=sys.stderr)
         names = globals() | {{"T": T}} | case
         exec(compile(CODE, "<attack>", "exec"), names)
+        hostile.off()
         names.clear()
         finish(T)
 
@@ -118,6 +122,7 @@ for place, ending in run_tasks(tasks, 2):
 """,
         arrays=False,
         seconds=200,
+        RUST_BACKTRACE="0",
         **options,
     )
 
@@ -261,6 +266,36 @@ def test_a_destructor_writes_to_its_own_array():
         assert set(on.outcomes) <= {"works", "BorrowError"}, on.outcomes
         assert set(a.astype(int)) <= {5, 7}
         """
+    )
+
+
+def test_an_order_that_assigns_ends_nothing_that_numpy_compares_raw_copies_of():
+    """Keys of lexsort that are not contiguous, and fields of records that are not aligned, NumPy copies
+    as bytes and compares the copies."""
+    attack(
+        """
+        for after in (1, 9):
+            a = eval(array)
+            cells = a["x"] if a.dtype.names else a
+            on = On("compare", lambda: cells.__setitem__(slice(None), 7), after)
+            ended = outcome(operation)
+            hostile.off()
+            assert ended in ("works", "BorrowError") and on.outcomes, (ended, on.outcomes)
+            assert set(cells.astype(int)) <= {*range(40)}, cells
+        """,
+        *(
+            {"array": array, "operation": operation}
+            for array, operation in [
+                ("np.arange(40)[::-1].astype(T)[::2]", "np.lexsort([a])"),
+                ("numbered(T, False)", "np.lexsort([a['x']])"),
+                ("numbered(T, True)", "a.sort(order='x')"),
+                ("numbered(T, True)", "a.argsort(order='x')"),
+                ("numbered(T, True)", "a.partition(7, order='x')"),
+                ("numbered(T, True)", "a.argpartition(7, order='x')"),
+                ("numbered(T, False)", "a.sort(order='x')"),
+                ("numbered(T, False)", "a.partition(7, order='x')"),
+            ]
+        ),
     )
 
 
@@ -461,9 +496,14 @@ def test_a_resize_from_the_middle_of_an_operation_raises():
             on = On(hook, lambda: a.resize(size, refcheck=False), 1 if "fill" in operation else 0)
             exec(operation, globals())
             hostile.off()
-            expected = [["BorrowError"]] if RUST or hook != "clone" else [["BorrowError"], []]
-            assert on.outcomes in expected, (size, on.outcomes)
-            assert a.size in (4, 10)
+            if hook == "drop":
+                # What a resize gives up ends when it is done.
+                assert on.outcomes in (["works"], ["BorrowError"]), (size, on.outcomes)
+                assert a.size == (size if on.outcomes == ["works"] else 4)
+            else:
+                expected = [["BorrowError"]] if RUST or hook != "clone" else [["BorrowError"], []]
+                assert on.outcomes in expected, (size, on.outcomes)
+                assert a.size == 10
             a.tolist()
         """,
         *(
@@ -520,7 +560,8 @@ def test_hooks_use_the_records_at_hand_and_nothing_is_lost_or_counted_wrong():
             outcome(operation)
             hostile.off()
             assert set(on.outcomes) <= {"works", "BorrowError"}, on.outcomes
-            assert set(s["x"].astype(int)) <= {1, 5, 9}, s
+            # A sort puts the cells that are vacant already in front.
+            assert set(s["x"].astype(int)) <= {0, 1, 5, 9}, s
             kept = s = None
         """,
         *(

@@ -16,6 +16,8 @@ add = DIRECT.add
 #: Of the check: sections about files, threads and processes of their own, and operations that are
 #: not about arrays at hand.
 LEFT_OUT = {"threads", "random"}
+#: Those that NumPy does not stand where an element cannot be read: it puts NULL into a tuple.
+BREAKS = {"iteration: broadcast"}
 #: Of the direct ones: those that hold a view of the array or an iterator over it, which keep pointers
 #: to its cells between the calls of loops.
 HOLD_VIEWS = {
@@ -198,6 +200,30 @@ for layout in (packed_layout, aligned_layout):
     named("pickle", lambda s, x: pickle.loads(pickle.dumps(x)))
 
 
+LARGE = Table("large")
+for what, work in {
+    "copy": lambda s: s.large.copy(),
+    "assign": lambda s: s.large.__setitem__(Ellipsis, s.large[::-1]),
+    "assign a scalar": lambda s: s.large.__setitem__(Ellipsis, s.values[3]),
+    "assign numbers": lambda s: s.large.__setitem__(Ellipsis, np.arange(600)),
+    "ufunc": lambda s: s.large + s.large,
+    "ufunc in place": lambda s: np.add(s.large, s.large, out=s.large),
+    "ufunc that keeps the output": lambda s: np.square(s.large, out=s.large),
+    "compare": lambda s: s.large < s.large[::-1],
+    "predicate": lambda s: np.isfinite(s.large),
+    "reduce": lambda s: (s.large.sum(), s.large.max()),
+    "accumulate": lambda s: np.add.accumulate(s.large),
+    "sort": lambda s: s.large.sort(),
+    "argsort": lambda s: s.large.argsort(),
+    "to float": lambda s: s.large.astype(float),
+    "to texts": lambda s: s.large.astype("U20"),
+    "from texts": lambda s: s.large.__setitem__(Ellipsis, np.arange(600).astype("U5")),
+    "get by a mask": lambda s: s.large[np.arange(600) % 3 > 0],
+    "take": lambda s: s.large.take(np.arange(600)),
+}.items():
+    LARGE.add(what, work)
+
+
 def _buffered(s):
     out = s.empty(10)
     with np.nditer(
@@ -241,6 +267,11 @@ def _mixed(module, name):
 
 def operations(module, name):
     """All operations by their titles."""
-    found = [DIRECT, _mixed(module, name)] if module.__name__ == "cpp_hostile" else [DIRECT]
+    found = (
+        [DIRECT, LARGE, _mixed(module, name)]
+        if module.__name__ == "cpp_hostile"
+        else [DIRECT, LARGE]
+    )
     found += [table for table in tables() if table.section not in LEFT_OUT]
-    return {operation.title: operation for table in found for operation in table}
+    found = [operation for table in found for operation in table]
+    return {operation.title: operation for operation in found if operation.title not in BREAKS}

@@ -97,6 +97,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Notes that the promise was broken; with HOSTILE_BACKTRACE=1 it says where.
 pub fn violation(message: String) {
+    // What an object that is gone says need not be text.
+    let message = String::from_utf8_lossy(message.as_bytes()).escape_default().to_string();
     if std::env::var_os("HOSTILE_BACKTRACE").is_some() {
         eprintln!("{message}\n{}", std::backtrace::Backtrace::force_capture());
     }

@@ -163,9 +163,9 @@ fn while_reading<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     with_kind!(array, K => {
         let view = denizen::read::<Text<K>>(array)?;
-        let before: Vec<i64> = view.iter().map(|x| value_in(x)).collect();
+        let before: Vec<i64> = view.iter().map(value_in).collect();
         let result = call.call0();
-        let after: Vec<i64> = view.iter().map(|x| value_in(x)).collect();
+        let after: Vec<i64> = view.iter().map(value_in).collect();
         if before != after {
             violation(format!("a view's elements {before:?} became {after:?}"));
         }

@@ -11,6 +11,7 @@ use std::{
     panic::panic_any,
     str::FromStr,
     sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed},
+    thread,
 };
 
 /// What `Text::state` holds while the object lives, while it ends, and afterwards.
@@ -66,7 +67,7 @@ impl<const K: usize> Text<K> {
     fn fault(&self) -> Option<String> {
         match self.state.load(Relaxed) {
             ALIVE => (self.text != written(self.value, self.serial))
-                .then(|| format!("torn: {} of {} is {:?}", self.value, self.serial, self.text)),
+                .then(|| format!("torn: {} of {} is {}", self.value, self.serial, self.text)),
             ENDING => Some("half gone: its destructor is running".to_owned()),
             GONE => Some("gone: it was destroyed before".to_owned()),
             other => Some(format!("no object: its state is {other:#x}")),
@@ -221,8 +222,7 @@ impl<const K: usize> Drop for Text<K> {
         }
         let before = self.copy();
         self.state.store(ENDING, Relaxed);
-        // A destructor has nobody to tell of a failure.
-        let _ = come_by(Hook::Drop);
+        let result = come_by(Hook::Drop);
         if self.state.load(Relaxed) != ENDING
             || (self.serial, self.value) != (before.serial, before.value)
             || self.text != before.text
@@ -231,7 +231,13 @@ impl<const K: usize> Drop for Text<K> {
         }
         DESTROYED[K].fetch_add(1, Relaxed);
         self.state.store(GONE, Relaxed);
-        black_box(self);
+        black_box(&*self);
+        // A destructor has only this to tell of a failure, and two at a time end the process.
+        if let Err(message) = result
+            && !thread::panicking()
+        {
+            panic_any(Error::value(message));
+        }
     }
 }
 
