@@ -9,9 +9,9 @@ mod cells;
 mod views;
 
 use crate::{
-    abi::{self, Api, Element, ElementSpec, Report, Stats, Status},
+    abi::{self, Api, Element, ElementSpec, ElementVTable, Report, Stats, Status},
     dtype::{DType, errors, register},
-    erased::Failure,
+    erased::{ElementType, Failure, read_vtable},
     segment::Segment,
 };
 use pyo3::{
@@ -47,6 +47,7 @@ static API: ApiTable = ApiTable(Api {
     store: cells::store,
     vacate: cells::vacate,
     sweep: cells::sweep,
+    import_element,
 });
 
 struct ApiTable(Api);
@@ -144,12 +145,7 @@ unsafe extern "C" fn find_element(
         }
         // SAFETY: NUL-terminated by contract.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        let found = register::elements().into_iter().find(|element| element.name() == name);
-        let element = found.ok_or_else(|| {
-            PyLookupError::new_err(format!(
-                "no element type {name} is registered; import the module that registers it first"
-            ))
-        })?;
+        let element = element_named(&name)?;
         if (size, align) != (element.size(), element.align()) {
             return Err(PyTypeError::new_err(format!(
                 "{name} was registered with cells of {} bytes aligned to {}, not {size} aligned \
@@ -167,6 +163,34 @@ unsafe extern "C" fn find_element(
                 )));
             }
         }
+        Ok(ptr::from_ref(element).cast())
+    })
+}
+
+/// The registered type of that name.
+fn element_named(name: &str) -> PyResult<&'static ElementType> {
+    let found = register::elements().into_iter().find(|element| element.name() == name);
+    found.ok_or_else(|| {
+        PyLookupError::new_err(format!(
+            "no element type {name} is registered; import the module that registers it first"
+        ))
+    })
+}
+
+unsafe extern "C" fn import_element(expected: *const ElementVTable) -> *const Element {
+    boundary(ptr::null(), |_| {
+        // SAFETY: the client's vtable by contract.
+        let expected = unsafe { read_vtable(expected) }
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        if expected.name.is_null() {
+            return Err(PyValueError::new_err("element vtable: `name` is missing"));
+        }
+        // SAFETY: NUL-terminated by contract.
+        let name = unsafe { CStr::from_ptr(expected.name) }.to_string_lossy();
+        let element = element_named(&name)?;
+        // SAFETY: as above.
+        unsafe { element.compare(&expected) }
+            .map_err(|error| PyTypeError::new_err(error.to_string()))?;
         Ok(ptr::from_ref(element).cast())
     })
 }
