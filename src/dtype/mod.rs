@@ -1,6 +1,7 @@
 //! One NumPy DType per registered element type, built from its vtable alone.
 //!
 //! * [`class`]: the DType class, its one descriptor and its slots;
+//! * [`library`]: what clients' functions are in stays loaded;
 //! * [`arming`]: how new arrays get managed segments;
 //! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
 //! * [`traverse`]: clear and fill-zero; [`within`]: copy and move;
@@ -25,6 +26,7 @@ pub mod convert;
 pub mod errors;
 mod fallible;
 pub mod guards;
+pub mod library;
 mod linalg_guard;
 pub mod loan;
 mod loan_math;
