@@ -85,7 +85,8 @@ fn boundary<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     match outcome {
         Ok(Ok(value)) => value,
         Ok(Err(error)) => {
-            error.restore(py);
+            // SAFETY: the GIL is held.
+            unsafe { attached(|py| error.restore(py)) };
             failed
         }
         Err(_) => {
@@ -93,6 +94,16 @@ fn boundary<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
             failed
         }
     }
+}
+
+/// Runs code that gives up references so that PyO3 knows of the GIL: else it puts them aside until
+/// somebody calls it the next time.
+///
+/// # Safety
+/// The GIL is held.
+unsafe fn attached<T>(body: impl FnOnce(Python<'_>) -> T) -> T {
+    // SAFETY: the interpreter works, as the GIL is held.
+    unsafe { Python::attach_unchecked(body) }
 }
 
 /// The DType of a handle.
@@ -117,20 +128,22 @@ unsafe extern "C" fn register_element(
     module: *mut abi::PyObject,
     element: *mut *const Element,
 ) -> Status {
-    boundary(abi::RAISED, |py| {
+    let mut kept = None;
+    let status = boundary(abi::RAISED, |py| {
         // SAFETY: a borrowed module by contract.
         let module = unsafe { Bound::from_borrowed_ptr_or_opt(py, module.cast()) };
         let Some(Ok(module)) = module.map(Bound::cast_into::<PyModule>) else {
             return Err(PyTypeError::new_err("element types are registered with a module"));
         };
-        // SAFETY: the client's spec by contract.
-        let dtype = unsafe { register::register(&module, spec)? };
-        if !element.is_null() {
-            // SAFETY: the client's place for the handle.
-            unsafe { *element = handle(dtype) };
-        }
-        Ok(abi::OK)
-    })
+        // SAFETY: the client's spec by contract; the GIL is held.
+        let registered = unsafe { attached(|_| register::register(&module, spec, &mut kept)) };
+        registered.map(|_| abi::OK)
+    });
+    if !element.is_null() {
+        // SAFETY: the client's place for the handle.
+        unsafe { *element = kept.map_or(ptr::null(), |kept| ptr::from_ref(kept).cast()) };
+    }
+    status
 }
 
 unsafe extern "C" fn find_element(

@@ -101,6 +101,10 @@ impl<T: 'static> Definition<T> {
         let mut element = std::ptr::null();
         // SAFETY: the caller's promise; the spec points into `self`.
         if unsafe { (api.register_element)(&raw const spec, module, &raw mut element) } != abi::OK {
+            // NumPy knows the type, though the registration failed: its functions stay.
+            if !element.is_null() {
+                self.leak();
+            }
             return Err(Raised);
         }
         let cell = self.cell();
