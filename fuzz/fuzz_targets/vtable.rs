@@ -421,8 +421,10 @@ fuzz_target!(|input: Input<'_>| {
                 // are all alike.
                 use_it(element, &ground, &input.steps);
             }
-            registry.withdraw(element);
+            registry.give_up(element);
             assert!(registry.find(element.name()).is_none());
+            assert!(registry.check(element.name(), "two").is_err(), "the name stays taken");
+            drop(registry);
             // SAFETY: the registry leaked it, nothing knows it any more.
             drop(unsafe { Box::from_raw(ptr::from_ref(element).cast_mut()) });
             return;

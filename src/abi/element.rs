@@ -257,6 +257,12 @@ pub struct ElementVTable {
     pub from_python: Option<FromPythonFn>,
     /// Reserved.
     pub traverse: Option<TraverseFn>,
+
+    /// `sizeof(T)`, of the object itself, however it sits in its cell. Two modules that share a type
+    /// must agree on it ([`super::Api::import_element`]). Since 1.2.
+    pub object_size: usize,
+    /// `alignof(T)`; 0: it and `object_size` are not told, as in clients before 1.2.
+    pub object_align: usize,
 }
 
 /// The type of one operand of a loop or cast.
@@ -371,6 +377,10 @@ pub struct Identity {
 
 /// Everything about one type, for registration. Nothing in it needs to outlive the call but the
 /// functions and their contexts.
+///
+/// Functions, and contexts that are a library's own data, keep that library in the process for good:
+/// the runtime pins it, and `dlclose` does not unload it any more. Functions in no library (code made
+/// at run time, closures of libffi) and contexts on a heap are the client's to keep.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ElementSpec {

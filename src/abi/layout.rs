@@ -56,7 +56,7 @@ pub fn layout() -> Vec<LayoutRow> {
             struct_size, abi_version, flags, name, language_name, size, align, storage, zero_bytes,
             vacancy_offset, vacancy_size, context, construct, copy_construct, assign, relocate,
             destroy, compare, sort, argsort, nonzero, hash, heap_bytes, to_text, from_text, save,
-            load, to_python, from_python, traverse,
+            load, to_python, from_python, traverse, object_size, object_align,
         }
         "denizen_operand": Operand { kind, numpy_type, element }
         "denizen_loop": Loop {
@@ -77,7 +77,7 @@ pub fn layout() -> Vec<LayoutRow> {
         "denizen_api": Api {
             struct_size, abi_version, reserved, runtime_version, register_element, find_element,
             dtype, empty, adopt, view, release_view, stats, segment_of, raise,
-            register_type, touch, peek, store, vacate, sweep,
+            register_type, touch, peek, store, vacate, sweep, import_element,
         }
     }
     constants! { rows;

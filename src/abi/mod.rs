@@ -29,7 +29,7 @@ use std::{
 
 /// Version of this interface that this copy was built for: `major << 16 | minor`. A new minor
 /// version only appends; another major version is another interface.
-pub const ABI_VERSION: u32 = 1 << 16 | 1;
+pub const ABI_VERSION: u32 = 1 << 16 | 2;
 
 /// A Python object, opaque here. Functions that take or return one need an attached thread (the
 /// GIL).

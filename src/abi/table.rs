@@ -97,13 +97,20 @@ pub struct Api {
 
     /// Registers a type and adds its scalar class as `Name` and its DType class as `NameDType`
     /// to `module`. Writes the handle of the type.
+    ///
+    /// What is wrong with the spec is found before NumPy hears of the type: then the failure leaves
+    /// nothing behind, the name is free, `*element` is NULL, and the client may free all that the
+    /// spec refers to. A failure after NumPy has the type's DType class cannot be undone: `*element`
+    /// is not NULL then, the type can neither be used nor registered again in this process, and its
+    /// functions and contexts stay, as those of a registered type.
     pub register_element: unsafe extern "C" fn(
         spec: *const ElementSpec,
         module: *mut PyObject,
         element: *mut *const Element,
     ) -> Status,
     /// Finds a registered type by its full name, after comparing cell size, alignment and (where
-    /// not NULL) language name. NULL with an exception set where there is none or it differs.
+    /// not NULL) language name. NULL with an exception set where there is none or it differs. A
+    /// client that has objects of the type asks [`Api::import_element`].
     pub find_element: unsafe extern "C" fn(
         name: *const c_char,
         size: usize,
@@ -189,4 +196,12 @@ pub struct Api {
     /// of all, and returns how many. Call it while no operation on the type is at work. Without it
     /// at most [`LENT_LIMIT`] of a type stay, those used last.
     pub sweep: unsafe extern "C" fn(element: *const Element) -> usize,
+
+    /// Finds the registered type of the name in `expected`, for a client that has the same type of
+    /// its own: after comparing all that says what a cell and an object look like. These are size,
+    /// alignment, storage, meaning of zero bytes and vacancy bytes of the cell, `object_size` and
+    /// `object_align` where both sides tell them, and the language name where both have one. Other
+    /// members are not looked at. NULL with an exception set: `LookupError` where there is no such
+    /// type, `TypeError` where it differs, naming both values. Since 1.2.
+    pub import_element: unsafe extern "C" fn(expected: *const ElementVTable) -> *const Element,
 }

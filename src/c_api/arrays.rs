@@ -3,7 +3,7 @@
 use super::{boundary, dtype_of};
 use crate::{
     abi::{self, Element},
-    dtype::{access::Lent, trampoline},
+    dtype::{access::Lent, library, trampoline},
     numpy_abi::{self, NumpyApi, flags::*},
     owner_map::{self, AdoptError},
 };
@@ -161,6 +161,14 @@ pub(super) unsafe extern "C" fn adopt(
                 kind.name()
             )));
         }
+        // What the array refers to is there as long as the array, whoever closes its library.
+        let release = release.map_or(ptr::null(), |release| release as *const c_void);
+        library::pin([
+            ("the release function", release),
+            ("the owner", owner.owner.cast_const()),
+            ("the memory", data.cast_const().cast()),
+        ])
+        .map_err(|error| PyValueError::new_err(format!("adopt {}: {error}", kind.name())))?;
         // SAFETY: the client's shape by contract.
         let shape = unsafe { checked_shape(shape, dimension_count, kind.size())? };
         let strides = if strides.is_null() || dimension_count == 0 {

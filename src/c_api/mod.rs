@@ -9,9 +9,9 @@ mod cells;
 mod views;
 
 use crate::{
-    abi::{self, Api, Element, ElementSpec, Report, Stats, Status},
+    abi::{self, Api, Element, ElementSpec, ElementVTable, Report, Stats, Status},
     dtype::{DType, errors, register, trampoline},
-    erased::Failure,
+    erased::{ElementType, Failure, read_vtable},
     segment::Segment,
 };
 use pyo3::{
@@ -47,6 +47,7 @@ static API: ApiTable = ApiTable(Api {
     store: cells::store,
     vacate: cells::vacate,
     sweep: cells::sweep,
+    import_element,
 });
 
 struct ApiTable(Api);
@@ -85,7 +86,8 @@ fn boundary<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     match trampoline::caught(|| body(py)) {
         Ok(Ok(value)) => value,
         Ok(Err(error)) => {
-            error.restore(py);
+            // SAFETY: the GIL is held.
+            unsafe { attached(|py| error.restore(py)) };
             failed
         }
         Err(payload) => {
@@ -93,6 +95,16 @@ fn boundary<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
             failed
         }
     }
+}
+
+/// Runs code that gives up references so that PyO3 knows of the GIL: else it puts them aside until
+/// somebody calls it the next time.
+///
+/// # Safety
+/// The GIL is held.
+unsafe fn attached<T>(body: impl FnOnce(Python<'_>) -> T) -> T {
+    // SAFETY: the interpreter works, as the GIL is held.
+    unsafe { Python::attach_unchecked(body) }
 }
 
 /// The DType of a handle.
@@ -117,20 +129,22 @@ unsafe extern "C" fn register_element(
     module: *mut abi::PyObject,
     element: *mut *const Element,
 ) -> Status {
-    boundary(abi::RAISED, |py| {
+    let mut kept = None;
+    let status = boundary(abi::RAISED, |py| {
         // SAFETY: a borrowed module by contract.
         let module = unsafe { Bound::from_borrowed_ptr_or_opt(py, module.cast()) };
         let Some(Ok(module)) = module.map(Bound::cast_into::<PyModule>) else {
             return Err(PyTypeError::new_err("element types are registered with a module"));
         };
-        // SAFETY: the client's spec by contract.
-        let dtype = unsafe { register::register(&module, spec)? };
-        if !element.is_null() {
-            // SAFETY: the client's place for the handle.
-            unsafe { *element = handle(dtype) };
-        }
-        Ok(abi::OK)
-    })
+        // SAFETY: the client's spec by contract; the GIL is held.
+        let registered = unsafe { attached(|_| register::register(&module, spec, &mut kept)) };
+        registered.map(|_| abi::OK)
+    });
+    if !element.is_null() {
+        // SAFETY: the client's place for the handle.
+        unsafe { *element = kept.map_or(ptr::null(), |kept| ptr::from_ref(kept).cast()) };
+    }
+    status
 }
 
 unsafe extern "C" fn find_element(
@@ -145,12 +159,7 @@ unsafe extern "C" fn find_element(
         }
         // SAFETY: NUL-terminated by contract.
         let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
-        let found = register::elements().into_iter().find(|element| element.name() == name);
-        let element = found.ok_or_else(|| {
-            PyLookupError::new_err(format!(
-                "no element type {name} is registered; import the module that registers it first"
-            ))
-        })?;
+        let element = element_named(&name)?;
         if (size, align) != (element.size(), element.align()) {
             return Err(PyTypeError::new_err(format!(
                 "{name} was registered with cells of {} bytes aligned to {}, not {size} aligned \
@@ -168,6 +177,34 @@ unsafe extern "C" fn find_element(
                 )));
             }
         }
+        Ok(ptr::from_ref(element).cast())
+    })
+}
+
+/// The registered type of that name.
+fn element_named(name: &str) -> PyResult<&'static ElementType> {
+    let found = register::elements().into_iter().find(|element| element.name() == name);
+    found.ok_or_else(|| {
+        PyLookupError::new_err(format!(
+            "no element type {name} is registered; import the module that registers it first"
+        ))
+    })
+}
+
+unsafe extern "C" fn import_element(expected: *const ElementVTable) -> *const Element {
+    boundary(ptr::null(), |_| {
+        // SAFETY: the client's vtable by contract.
+        let expected = unsafe { read_vtable(expected) }
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        if expected.name.is_null() {
+            return Err(PyValueError::new_err("element vtable: `name` is missing"));
+        }
+        // SAFETY: NUL-terminated by contract.
+        let name = unsafe { CStr::from_ptr(expected.name) }.to_string_lossy();
+        let element = element_named(&name)?;
+        // SAFETY: as above.
+        unsafe { element.compare(&expected) }
+            .map_err(|error| PyTypeError::new_err(error.to_string()))?;
         Ok(ptr::from_ref(element).cast())
     })
 }

@@ -143,6 +143,8 @@ const fn empty_vtable(flags: abi::ElementFlags) -> ElementVTable {
         to_python: None,
         from_python: None,
         traverse: None,
+        object_size: 0,
+        object_align: 0,
     }
 }
 
@@ -696,6 +698,8 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         this.vtable.zero_bytes = <Cell<T, S> as Storage<T>>::ZERO;
         this.vtable.vacancy_offset = <Cell<T, S> as Storage<T>>::VACANCY_OFFSET;
         this.vtable.vacancy_size = <Cell<T, S> as Storage<T>>::VACANCY_SIZE;
+        this.vtable.object_size = size_of::<T>();
+        this.vtable.object_align = align_of::<T>();
         if <Cell<T, S> as Storage<T>>::NEEDS_DESTROY {
             this.vtable.destroy = Some(batch::destroy::<T, S::Decided>);
         }

@@ -5,7 +5,7 @@ use super::definition::Definition;
 use super::error::{Error, Raised};
 use super::runtime::{module_name, raise_error, runtime};
 use super::storage::{CellLayout, StorageChoice};
-use crate::abi::{self, Api, Element, PyObject, Stats};
+use crate::abi::{self, Api, Element, ElementVTable, PyObject, Stats};
 use std::any::TypeId;
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -101,6 +101,10 @@ impl<T: 'static> Definition<T> {
         let mut element = std::ptr::null();
         // SAFETY: the caller's promise; the spec points into `self`.
         if unsafe { (api.register_element)(&raw const spec, module, &raw mut element) } != abi::OK {
+            // NumPy knows the type, though the registration failed: its functions stay.
+            if !element.is_null() {
+                self.leak();
+            }
             return Err(Raised);
         }
         let cell = self.cell();
@@ -196,7 +200,7 @@ impl<T: 'static> ElementHandle<T> {
     }
 
     /// Shares a type that another module registered as `name` (`module.Name`), after comparing
-    /// cell size, alignment and the name of T.
+    /// size and alignment of T and of its cell, the storage, what zero bytes mean, and the name of T.
     ///
     /// # Safety
     /// The GIL is held. The other module registered exactly this `T`, from the same version of
@@ -217,16 +221,9 @@ impl<T: 'static> ElementHandle<T> {
         });
         match found {
             Ok((definition, name)) => {
-                let vtable = definition.vtable();
+                let expected = ElementVTable { name: name.as_ptr(), ..*definition.vtable() };
                 // SAFETY: the GIL is held; the strings are NUL-terminated.
-                let element = unsafe {
-                    (api.find_element)(
-                        name.as_ptr(),
-                        vtable.size,
-                        vtable.align,
-                        vtable.language_name,
-                    )
-                };
+                let element = unsafe { (api.import_element)(&raw const expected) };
                 if element.is_null() {
                     return Err(Raised);
                 }

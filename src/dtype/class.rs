@@ -13,7 +13,13 @@ use pyo3::ffi;
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
     ptr,
-    sync::OnceLock,
+    sync::{
+        OnceLock,
+        atomic::{
+            AtomicPtr,
+            Ordering::{AcqRel, Acquire, Release},
+        },
+    },
 };
 
 /// What the NumPy layer knows about one element type. Lives forever.
@@ -21,23 +27,19 @@ pub struct DType {
     element: &'static ElementType,
     class: *mut DTypeClass,
     scalar_class: *mut ffi::PyTypeObject,
-    descr: OnceLock<DescrPointer>,
+    /// The one descriptor; NULL while the class is being made, and once the type is given up.
+    descr: AtomicPtr<PyArray_Descr>,
+    /// The descriptor of a type that was given up, for those who have it.
+    former: AtomicPtr<PyArray_Descr>,
     /// Loops, casts and identities, once they are registered.
     operations: OnceLock<super::register::Operations>,
 }
-
-#[derive(Clone, Copy)]
-struct DescrPointer(*mut PyArray_Descr);
 
 // SAFETY: the Python objects behind the pointers are immortal and used with the GIL or, the
 // descriptor's plain fields, read only.
 unsafe impl Send for DType {}
 // SAFETY: as above.
 unsafe impl Sync for DType {}
-// SAFETY: as above.
-unsafe impl Send for DescrPointer {}
-// SAFETY: as above.
-unsafe impl Sync for DescrPointer {}
 
 /// A DType class of ours: NumPy's struct and, behind it, the way back to [`DType`].
 #[repr(C)]
@@ -77,18 +79,34 @@ impl DType {
         self.scalar_class
     }
 
-    /// The descriptor, borrowed; NULL while the class is being made.
+    /// The descriptor, borrowed; NULL while the class is being made, and once the type is given up.
     #[inline]
     pub fn descr(&self) -> *mut PyArray_Descr {
-        self.descr.get().map_or(ptr::null_mut(), |descr| descr.0)
+        self.descr.load(Acquire)
     }
 
-    /// The descriptor: a new reference.
+    /// The descriptor: a new reference, or NULL with an exception where the type cannot be used.
     pub fn new_descr_reference(&self) -> *mut PyArray_Descr {
         let descr = self.descr();
+        if descr.is_null() {
+            let name = self.element.name();
+            let message = format!("{name} cannot be used: its registration failed");
+            errors::set(abi::ERROR_TYPE, &message);
+            return ptr::null_mut();
+        }
         // SAFETY: GIL held by contract of all slots; the descriptor is alive.
-        unsafe { ffi::Py_XINCREF(descr.cast()) };
+        unsafe { ffi::Py_INCREF(descr.cast()) };
         descr
+    }
+
+    /// Gives the type up: its class stays, as NumPy knows it, and gives out no descriptor any more, so
+    /// that there will be no arrays. GIL held.
+    pub(super) fn abandon(&self) {
+        let descr = self.descr.swap(ptr::null_mut(), AcqRel);
+        self.former.store(descr, Release);
+        // SAFETY: the class is ours; NumPy reads the member under the GIL, and asks our slots where it
+        // is NULL. The reference of the class goes to `former`.
+        unsafe { (*self.class).meta.singleton = ptr::null_mut() };
     }
 
     /// Loops, casts and identities.
@@ -173,7 +191,8 @@ pub(super) unsafe fn create(
         element,
         class,
         scalar_class,
-        descr: OnceLock::new(),
+        descr: AtomicPtr::new(ptr::null_mut()),
+        former: AtomicPtr::new(ptr::null_mut()),
         operations: OnceLock::new(),
     }));
     let class = dtype.class;
@@ -224,12 +243,15 @@ pub(super) unsafe fn create(
         slots: slots.as_mut_ptr(),
         baseclass: ptr::null_mut(),
     };
+    // NumPy gives up a reference where it fails, and the class must stay: `np.dtype` knows it.
+    // SAFETY: GIL held; the class is alive.
+    unsafe { ffi::Py_INCREF(class.cast()) };
     // SAFETY: a ready class of the right metatype; the specs live through the call.
     if unsafe { numpy.init_dtype_meta_from_spec(class.cast(), &mut meta_spec) } < 0 {
         return Err(());
     }
     let descr = new_descr(numpy, dtype)?;
-    let _ = dtype.descr.set(DescrPointer(descr));
+    dtype.descr.store(descr, Release);
     // SAFETY: the class is initialised, and the reference goes to it.
     unsafe {
         ffi::Py_INCREF(descr.cast());

@@ -1,6 +1,7 @@
 //! One NumPy DType per registered element type, built from its vtable alone.
 //!
-//! * [`class`]: the DType class, its one descriptor and its slots;
+//! * [`class`]: the DType class, its one descriptor and its slots; [`register`]: how a client's
+//!   [`spec`] becomes one, by way of a checked [`plan`], and its [`library`] stays loaded;
 //! * [`arming`]: how new arrays get managed segments;
 //! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
 //! * [`traverse`]: clear and fill-zero, [`later`]: what a resize clears; [`within`]: copy and move;
@@ -26,17 +27,20 @@ pub mod errors;
 mod fallible;
 pub mod guards;
 mod later;
+pub mod library;
 mod linalg_guard;
 pub mod loan;
 mod loan_math;
 mod methods;
 mod numbers;
+mod plan;
 mod promotion;
 pub mod register;
 pub mod scalar;
 pub mod scalar_index;
 mod scalar_math;
 mod sort;
+mod spec;
 pub(crate) mod trampoline;
 pub mod traverse;
 pub mod ufuncs;

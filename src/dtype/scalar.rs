@@ -58,7 +58,7 @@ impl Scalar {
 /// A cell is too large for a Python object; what Python refuses.
 pub(super) fn make_scalar_class<'py>(
     py: Python<'py>,
-    element: &'static ElementType,
+    element: &ElementType,
     module_name: &str,
     name: &str,
     documentation: &str,

@@ -23,6 +23,18 @@ impl std::fmt::Display for InvalidElement {
 
 impl std::error::Error for InvalidElement {}
 
+/// How a registered type differs from what a client has under its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mismatch(String);
+
+impl std::fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Mismatch {}
+
 /// A registered element type. Lives forever once registered.
 pub struct ElementType {
     vtable: ElementVTable,
@@ -48,23 +60,9 @@ impl ElementType {
     /// `vtable` points to `struct_size` readable bytes of a vtable whose functions keep what
     /// [`crate::abi`] promises, forever.
     pub unsafe fn from_vtable(vtable: *const ElementVTable) -> Result<Self, InvalidElement> {
-        // SAFETY: the caller's promise; `struct_size` is the first member of every version.
-        let vtable = unsafe { read_prefixed(vtable, |v| v.struct_size, MINIMAL_VTABLE) }
-            .map_err(|error| InvalidElement(format!("element vtable: {error}")))?;
+        // SAFETY: the caller's promise.
+        let vtable = unsafe { read_vtable(vtable)? };
         let refuse = |name: &str, what: String| Err(InvalidElement(format!("{name}: {what}")));
-        // Another major version may have its members elsewhere, so nothing else is read before.
-        if vtable.abi_version >> 16 != abi::ABI_VERSION >> 16 {
-            return refuse(
-                "element vtable",
-                format!(
-                    "built for element interface {}.{}, this runtime speaks {}.{}",
-                    vtable.abi_version >> 16,
-                    vtable.abi_version & 0xffff,
-                    abi::ABI_VERSION >> 16,
-                    abi::ABI_VERSION & 0xffff
-                ),
-            );
-        }
         // SAFETY: the caller's promise: NUL-terminated or NULL.
         let Some(name) = (unsafe { text(vtable.name) }).filter(|name| !name.is_empty()) else {
             return refuse("element vtable", "`name` is missing or not UTF-8".into());
@@ -110,6 +108,9 @@ impl ElementType {
                 ),
             );
         }
+        if let Err(what) = check_object(&vtable) {
+            return refuse(&name, what);
+        }
         if vtable.relocate.is_none() && vtable.flags & abi::ELEMENT_TRIVIALLY_RELOCATABLE == 0 {
             return refuse(&name, "neither trivially relocatable nor given `relocate`".into());
         }
@@ -152,6 +153,74 @@ impl ElementType {
     #[inline]
     pub fn align(&self) -> usize {
         self.vtable.align
+    }
+
+    /// Compares the type with what a client has under its name: all that says what a cell and an
+    /// object look like.
+    ///
+    /// # Errors
+    /// What differs, with both values.
+    ///
+    /// # Safety
+    /// `expected` is a client's vtable as [`crate::abi`] describes it; its functions are not
+    /// looked at.
+    pub unsafe fn compare(&self, expected: &ElementVTable) -> Result<(), Mismatch> {
+        let own = &self.vtable;
+        let differ = |what: &str, own: String, theirs: String| {
+            Err(Mismatch(format!(
+                "{} was registered with {what} {own}, not {theirs}: the two modules were not built \
+                 from the same definition with the same settings; build both with the same version \
+                 of the type, compiler flags and macros (for Eigen also the same -march)",
+                self.name
+            )))
+        };
+        // SAFETY: the caller's promise: NUL-terminated or NULL.
+        let theirs = unsafe { text(expected.language_name) };
+        if let (Some(own), Some(theirs)) = (self.language_name(), theirs)
+            && own != theirs
+        {
+            return Err(Mismatch(format!(
+                "{} was registered as the type {own}, not {theirs}",
+                self.name
+            )));
+        }
+        let layout = |size: usize, align: usize| format!("of {size} bytes aligned to {align}");
+        let told = own.object_align != 0 && expected.object_align != 0;
+        let objects = (own.object_size, own.object_align);
+        let theirs = (expected.object_size, expected.object_align);
+        if told && objects != theirs {
+            return differ("objects", layout(objects.0, objects.1), layout(theirs.0, theirs.1));
+        }
+        if own.storage != expected.storage {
+            let storage = |storage| match storage {
+                abi::STORAGE_INLINE => "inline".to_owned(),
+                abi::STORAGE_TAGGED => "tagged".to_owned(),
+                abi::STORAGE_BOXED => "boxed".to_owned(),
+                unknown => format!("the unknown {unknown}"),
+            };
+            return differ("the storage", storage(own.storage), storage(expected.storage));
+        }
+        if (own.size, own.align) != (expected.size, expected.align) {
+            let theirs = layout(expected.size, expected.align);
+            return differ("cells", layout(own.size, own.align), theirs);
+        }
+        if own.zero_bytes != expected.zero_bytes {
+            let promise = |promise| match promise {
+                abi::ZERO_NO_PROMISE => "no promise",
+                abi::ZERO_VACANT => "vacant",
+                abi::ZERO_DEFAULT => "the default value",
+                _ => "unknown",
+            };
+            let (own, theirs) = (promise(own.zero_bytes), promise(expected.zero_bytes));
+            return differ("the meaning of zero bytes", own.to_owned(), theirs.to_owned());
+        }
+        let vacancy = (own.vacancy_offset, own.vacancy_size);
+        let theirs = (expected.vacancy_offset, expected.vacancy_size);
+        if vacancy != theirs {
+            let bytes = |(offset, size)| format!("{size} from {offset}");
+            return differ("vacancy bytes", bytes(vacancy), bytes(theirs));
+        }
+        Ok(())
     }
 
     /// The vtable, for the optional operations.
@@ -438,6 +507,56 @@ impl std::fmt::Debug for ElementType {
             .field("vacancy", &self.vacancy)
             .finish_non_exhaustive()
     }
+}
+
+/// Copies a client's vtable, of this version or of an older or newer minor one.
+///
+/// # Errors
+/// [`InvalidElement`] where it is no vtable, or that of another major version.
+///
+/// # Safety
+/// `vtable` is NULL or points to `struct_size` readable bytes of a vtable.
+pub unsafe fn read_vtable(vtable: *const ElementVTable) -> Result<ElementVTable, InvalidElement> {
+    // SAFETY: the caller's promise; `struct_size` is the first member of every version.
+    let vtable = unsafe { read_prefixed(vtable, |v| v.struct_size, MINIMAL_VTABLE) }
+        .map_err(|error| InvalidElement(format!("element vtable: {error}")))?;
+    // Another major version may have its members elsewhere, so nothing else is read before.
+    if vtable.abi_version >> 16 != abi::ABI_VERSION >> 16 {
+        return Err(InvalidElement(format!(
+            "element vtable: built for element interface {}.{}, this runtime speaks {}.{}",
+            vtable.abi_version >> 16,
+            vtable.abi_version & 0xffff,
+            abi::ABI_VERSION >> 16,
+            abi::ABI_VERSION & 0xffff
+        )));
+    }
+    Ok(vtable)
+}
+
+/// Whether size and alignment of the object can be those of what is in the cell.
+fn check_object(vtable: &ElementVTable) -> Result<(), String> {
+    let (size, align) = (vtable.object_size, vtable.object_align);
+    if size == 0 && align == 0 {
+        return Ok(());
+    }
+    if !align.is_power_of_two() || !size.is_multiple_of(align) {
+        return Err(format!(
+            "`object_size`, {size}, is not a multiple of `object_align`, {align}, a power of two"
+        ));
+    }
+    let fits = match vtable.storage {
+        abi::STORAGE_INLINE => (size, align) == (vtable.size, vtable.align),
+        abi::STORAGE_TAGGED => size < vtable.size && align <= vtable.align,
+        _ => true,
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(format!(
+        "an object of {size} bytes aligned to {align} (`object_size`, `object_align`) does not fit \
+         the cell of {} aligned to {}",
+        vtable.size, vtable.align
+    ))
 }
 
 /// A zeroed, aligned cell outside any array, for one object on its way.

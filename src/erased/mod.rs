@@ -18,7 +18,7 @@ mod vacancy;
 
 pub use cells::{Cells, CellsMut, Exclusive};
 pub use counters::{Counters, Tally};
-pub use element::{ElementType, InvalidElement, SpareCell, read_prefixed};
+pub use element::{ElementType, InvalidElement, Mismatch, SpareCell, read_prefixed, read_vtable};
 pub use failure::{Details, Failure};
 pub use observer::Place;
 pub use registry::{Registry, RegistryError};

@@ -15,6 +15,13 @@ pub enum RegistryError {
         /// The module that wanted it too.
         module: String,
     },
+    /// An earlier registration of the name failed when it could not be undone any more.
+    GivenUp {
+        /// The name.
+        name: String,
+        /// The module whose registration failed.
+        owner: String,
+    },
 }
 
 impl std::fmt::Display for RegistryError {
@@ -30,6 +37,11 @@ impl std::fmt::Display for RegistryError {
                 "the module {owner} registered the element type {name} already, so {module} \
                  cannot; a type that several modules share is registered by one and found by the \
                  others"
+            ),
+            RegistryError::GivenUp { name, owner } => write!(
+                f,
+                "the registration of {name} by the module {owner} failed after NumPy had its dtype \
+                 class, so the name stays taken in this process: mend the cause and start a new one"
             ),
         }
     }
@@ -48,6 +60,20 @@ struct Registered {
     element: &'static ElementType,
     /// The module that registered it; not always the one in the type's name.
     module: String,
+    /// Whether its registration failed later on.
+    given_up: bool,
+}
+
+impl Registered {
+    /// Why another type cannot have the name.
+    fn refuse(&self, name: &str, module: &str) -> RegistryError {
+        let (name, owner) = (name.to_owned(), self.module.clone());
+        if self.given_up {
+            RegistryError::GivenUp { name, owner }
+        } else {
+            RegistryError::Taken { name, owner, module: module.to_owned() }
+        }
+    }
 }
 
 impl Registry {
@@ -60,35 +86,41 @@ impl Registry {
         element: ElementType,
         module: &str,
     ) -> Result<&'static ElementType, RegistryError> {
-        let module = module.to_owned();
         match self.elements.entry(element.name().to_owned()) {
-            Entry::Occupied(taken) => Err(RegistryError::Taken {
-                name: taken.key().clone(),
-                owner: taken.get().module.clone(),
-                module,
-            }),
+            Entry::Occupied(taken) => Err(taken.get().refuse(element.name(), module)),
             Entry::Vacant(vacant) => {
                 let element: &'static ElementType = Box::leak(Box::new(element));
-                vacant.insert(Registered { element, module });
+                vacant.insert(Registered { element, module: module.to_owned(), given_up: false });
                 Ok(element)
             }
         }
     }
 
-    /// Takes a name out again, for a registration that failed later on. The type itself stays
-    /// allocated: something may know it already.
-    pub fn withdraw(&self, element: &'static ElementType) {
-        self.elements.remove_if(element.name(), |_, found| std::ptr::eq(found.element, element));
+    /// Whether a module could register a type of that name.
+    ///
+    /// # Errors
+    /// The name is taken.
+    pub fn check(&self, name: &str, module: &str) -> Result<(), RegistryError> {
+        self.elements.get(name).map_or(Ok(()), |taken| Err(taken.refuse(name, module)))
+    }
+
+    /// Says that the registration of a type failed later on. The type stays, and its name taken:
+    /// something may know it already, and a second attempt would leave a second one.
+    pub fn give_up(&self, element: &'static ElementType) {
+        if let Some(mut found) = self.elements.get_mut(element.name()) {
+            found.given_up |= std::ptr::eq(found.element, element);
+        }
     }
 
     /// The type of that name.
     pub fn find(&self, name: &str) -> Option<&'static ElementType> {
-        self.elements.get(name).map(|found| found.element)
+        self.elements.get(name).filter(|found| !found.given_up).map(|found| found.element)
     }
 
     /// All types, by name.
     pub fn all(&self) -> Vec<&'static ElementType> {
-        let mut all: Vec<_> = self.elements.iter().map(|entry| entry.value().element).collect();
+        let usable = self.elements.iter().filter(|entry| !entry.given_up);
+        let mut all: Vec<_> = usable.map(|entry| entry.element).collect();
         all.sort_by(|left, right| left.name().cmp(right.name()));
         all
     }

@@ -3,7 +3,7 @@
 
 use super::handler::{self, NAME};
 use crate::{
-    dtype::{arming, trampoline},
+    dtype::{arming, library, trampoline},
     handler as functions,
     numpy_abi::{self, MEM_HANDLER, PyDataMem_Handler, PyDataMemAllocator},
     segment::Host,
@@ -214,6 +214,14 @@ fn capsule_over<'py>(under: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if ptr::fn_addr_eq(malloc, ours) {
         return Ok(under.clone());
     }
+    // Its arrays may outlive what its library's owner thinks of: `host-outlives`.
+    library::pin([
+        ("malloc", malloc as *const c_void),
+        ("calloc", calloc as *const c_void),
+        ("free", free as *const c_void),
+        ("ctx", ctx.cast_const()),
+    ])
+    .map_err(|error| PyValueError::new_err(format!("the memory handler {name:?}: {error}")))?;
     let mut hosted = Box::new(Hosted {
         handler: handler::HANDLER.0,
         host: Host { context: ctx, malloc, calloc, free },

@@ -72,6 +72,7 @@ PROTOTYPES = {
     "store": PYFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p),
     "vacate": PYFUNCTYPE(c_int32, c_void_p, c_void_p),
     "sweep": PYFUNCTYPE(c_size_t, c_void_p),
+    "import_element": PYFUNCTYPE(c_void_p, c_void_p),
 }
 
 

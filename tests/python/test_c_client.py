@@ -282,7 +282,7 @@ def test_a_client_works_with_an_older_table_that_has_what_it_needs(load_smoke, t
 def test_a_table_without_the_needed_members_is_refused_with_both_versions(load_smoke, table):
     table(size=table.layout["denizen_api.empty"])
     version = denizen.__version__
-    message = rf"built for denizen {version} \(interface 1\.1\).*denizen {version}.*upgrade"
+    message = rf"built for denizen {version} \(interface 1\.2\).*denizen {version}.*upgrade"
     with pytest.raises(ImportError, match=message):
         load_smoke()
 
@@ -295,6 +295,6 @@ def test_a_newer_table_works(load_smoke, table):
 @pytest.mark.parametrize("major", [0, 2, 0xFFFF])
 def test_another_major_version_is_refused_with_both_versions(load_smoke, table, major):
     table(version=(major << 16) + 3)
-    message = rf"interface 1\.1 of denizen.*has interface {major}\.3: rebuild"
+    message = rf"interface 1\.2 of denizen.*has interface {major}\.3: rebuild"
     with pytest.raises(ImportError, match=message):
         load_smoke()

@@ -3,10 +3,13 @@ panicking, and registered with the structs of an older version of the interface.
 
 import gc
 import threading
+import types
 
 import denizen_raw as raw
 import numpy as np
 import pytest
+from heap import assert_flat
+from process import run
 
 import denizen
 
@@ -154,3 +157,98 @@ def test_a_client_of_an_older_interface_works():
     assert raw.old_values(a + a) == [2, 4, 2**32 - 2]
     assert (a + a).astype(np.uint32).tolist() == [2, 4, 2**32 - 2]
     assert raw.old_values(np.zeros(2, dtype=raw.Old)) == [0, 0]
+
+
+# ---- registrations that fail ---------------------------------------------------------------------
+
+FAILURES = {
+    "ufunc": (AttributeError, "no ufunc 'no_such_ufunc'"),
+    "identity": (AttributeError, "no ufunc 'no_such_ufunc'"),
+    "operands": (ValueError, "has 1 inputs"),
+    "no cast": (ValueError, "needs a cast"),
+    "identifier": (ValueError, "must be an identifier"),
+    "taken": (ValueError, "denizen.Integer already"),
+    "class": (TypeError, "takes no attributes"),
+    "cast twice": (ValueError, "a cast is given twice"),
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_builder_whose_registration_fails_gives_up_all_that_it_holds(kind):
+    error, message = FAILURES[kind]
+    module = types.ModuleType("failing")
+
+    def attempt():
+        try:
+            raw.fail_registration(module, kind)
+        except error as raised:
+            return str(raised)
+        raise AssertionError("it was registered")
+
+    assert message in attempt()
+    captures, classes = raw.captures(), len(np.dtype.__subclasses__())
+    assert_flat(attempt, 1000)
+    assert raw.captures() == captures
+    assert len(np.dtype.__subclasses__()) == classes
+
+
+def test_a_builder_whose_registration_fails_late_stays_with_its_class():
+    """Whoever caught the dtype meanwhile may use it; a second attempt leaves nothing."""
+    run(
+        """
+import gc, types
+import numpy as np
+import denizen, denizen_raw as raw
+from heap import assert_flat
+
+class Refusing(types.ModuleType):
+    def __setattr__(self, name, value):
+        if name == "Late":
+            super().__setattr__("array", np.zeros(5, value))
+        if name == "LateDType":
+            raise RuntimeError("not here")
+        super().__setattr__(name, value)
+
+def fail(error, message):
+    try:
+        raw.fail_registration(module, "late")
+    except error as raised:
+        assert message in str(raised), raised
+    else:
+        raise AssertionError
+
+module = Refusing("late")
+fail(RuntimeError, "not here")
+captures = raw.captures()
+assert captures == 1
+assert_flat(lambda: fail(ValueError, "the name stays taken"), 300)
+assert raw.captures() == captures
+array = module.array
+copied = array.copy()
+copied[:] = array[::-1]
+assert copied.astype(int).tolist() == [7] * 5
+assert hash(copied[0]) == 7
+del array, copied, module.array
+gc.collect()
+[dtype] = [made for made in np.dtype.__subclasses__() if made.__name__ == "LateDType"]
+try:
+    dtype()
+except TypeError as error:
+    assert "its registration failed" in str(error)
+else:
+    raise AssertionError
+""",
+        arrays=False,
+    )
+
+
+# ---- sharing -------------------------------------------------------------------------------------
+
+
+def test_a_type_of_the_same_name_that_is_another_is_not_shared():
+    raw.import_shape("same")
+    known = r"denizen_raw\.Shape was registered with objects of 32 bytes aligned to 8"
+    with pytest.raises(TypeError, match=f"{known}, not of 576 bytes aligned to 8: "):
+        raw.import_shape("larger")
+    with pytest.raises(TypeError, match=f"{known}, not of 32 bytes aligned to 32: "):
+        raw.import_shape("aligned")

@@ -51,7 +51,7 @@ typedef struct denizen_element denizen_element;
  * Version of this interface that this copy was built for: `major << 16 | minor`. A new minor
  * version only appends; another major version is another interface.
  */
-#define DENIZEN_ABI_VERSION ((1 << 16) | 1)
+#define DENIZEN_ABI_VERSION ((1 << 16) | 2)
 
 /** What a fallible function returns: DENIZEN_OK or one of the failures. */
 typedef int32_t denizen_status;
@@ -378,6 +378,13 @@ typedef struct denizen_element_vtable {
     denizen_from_python_fn from_python;
     /** Reserved. */
     denizen_traverse_fn traverse;
+    /**
+     * `sizeof(T)`, of the object itself, however it sits in its cell. Two modules that share a type
+     * must agree on it (denizen_api.import_element). Since 1.2.
+     */
+    size_t object_size;
+    /** `alignof(T)`; 0: it and `object_size` are not told, as in clients before 1.2. */
+    size_t object_align;
 } denizen_element_vtable;
 
 /** The type of one operand of a loop or cast. */
@@ -488,6 +495,10 @@ typedef struct denizen_identity {
 /**
  * Everything about one type, for registration. Nothing in it needs to outlive the call but the
  * functions and their contexts.
+ *
+ * Functions, and contexts that are a library's own data, keep that library in the process for good:
+ * the runtime pins it, and `dlclose` does not unload it any more. Functions in no library (code made
+ * at run time, closures of libffi) and contexts on a heap are the client's to keep.
  */
 typedef struct denizen_element_spec {
     /** Bytes of this struct. */
@@ -614,13 +625,20 @@ typedef struct denizen_api {
     /**
      * Registers a type and adds its scalar class as `Name` and its DType class as `NameDType`
      * to `module`. Writes the handle of the type.
+     *
+     * What is wrong with the spec is found before NumPy hears of the type: then the failure leaves
+     * nothing behind, the name is free, `*element` is NULL, and the client may free all that the
+     * spec refers to. A failure after NumPy has the type's DType class cannot be undone: `*element`
+     * is not NULL then, the type can neither be used nor registered again in this process, and its
+     * functions and contexts stay, as those of a registered type.
      */
     denizen_status (*register_element)(const struct denizen_element_spec *spec,
                                        PyObject *module,
                                        const denizen_element **element);
     /**
      * Finds a registered type by its full name, after comparing cell size, alignment and (where
-     * not NULL) language name. NULL with an exception set where there is none or it differs.
+     * not NULL) language name. NULL with an exception set where there is none or it differs. A
+     * client that has objects of the type asks denizen_api.import_element.
      */
     const denizen_element *(*find_element)(const char *name,
                                            size_t size,
@@ -700,6 +718,15 @@ typedef struct denizen_api {
      * at most DENIZEN_LENT_LIMIT of a type stay, those used last.
      */
     size_t (*sweep)(const denizen_element *element);
+    /**
+     * Finds the registered type of the name in `expected`, for a client that has the same type of
+     * its own: after comparing all that says what a cell and an object look like. These are size,
+     * alignment, storage, meaning of zero bytes and vacancy bytes of the cell, `object_size` and
+     * `object_align` where both sides tell them, and the language name where both have one. Other
+     * members are not looked at. NULL with an exception set: `LookupError` where there is no such
+     * type, `TypeError` where it differs, naming both values. Since 1.2.
+     */
+    const denizen_element *(*import_element)(const struct denizen_element_vtable *expected);
 } denizen_api;
 
 /** Bytes of the function table up to and with a member, for denizen_import_sized(). */

@@ -184,7 +184,7 @@ fn another_runtime_is_refused_with_both_versions() {
         unsafe { check((&raw const table).cast::<Api>()) }.err().expect("refused")
     };
     for message in [ask(size_of::<Api>(), 2 << 16), ask(size_of::<Api>() - 8, abi::ABI_VERSION)] {
-        for part in ["9.8.7", env!("CARGO_PKG_VERSION"), "interface 1.1"] {
+        for part in ["9.8.7", env!("CARGO_PKG_VERSION"), "interface 1.2"] {
             assert!(message.contains(part), "{message}");
         }
     }

@@ -1,6 +1,6 @@
 //! The casts that a client gave, and the routes that they open to the other types of NumPy.
 
-use super::{CASTS, Client, Route};
+use super::{Client, Route};
 use crate::{
     abi::{self, Cast, CastLevel},
     dtype::{
@@ -29,8 +29,8 @@ impl Given {
     /// Reads the client's list.
     ///
     /// # Errors
-    /// As for [`super::CastSpecs::new`].
-    pub fn read(element: &'static ElementType, list: &[Cast]) -> PyResult<Given> {
+    /// As for [`super::CastPlan::new`].
+    pub fn read(element: &ElementType, list: &[Cast]) -> PyResult<Given> {
         let mut given =
             Given { name: element.name().to_owned(), numbers: Vec::new(), elements: Vec::new() };
         for cast in list {
@@ -48,7 +48,7 @@ impl Given {
                 OperandType::Element(dtype) => {
                     let taken = given.elements.iter().any(|(known, direction, ..)| {
                         ptr::eq(*known, dtype) && *direction == to_self
-                    }) || known_already(dtype, element, to_self);
+                    });
                     given.elements.push((dtype, to_self, cast.level, client));
                     taken
                 }
@@ -175,20 +175,5 @@ fn other_type(element: &ElementType, other: &abi::Operand) -> PyResult<OperandTy
             "{}: a cast is with an element type that is not registered",
             element.name()
         ))
-    })
-}
-
-/// Whether the other type brought a cast with a type of this element already. It cannot: this one
-/// was not registered when the other was.
-fn known_already(other: &DType, element: &'static ElementType, to_self: bool) -> bool {
-    let casts = CASTS.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-    casts.values().any(|entry| {
-        let wanted = [other.element(), element];
-        let wanted = if to_self { wanted } else { [wanted[1], wanted[0]] };
-        entry
-            .elements
-            .iter()
-            .zip(wanted)
-            .all(|(known, wanted)| known.is_some_and(|known| ptr::eq(known, wanted)))
     })
 }

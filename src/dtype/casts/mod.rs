@@ -38,7 +38,8 @@ use super::{
 };
 use crate::{
     abi::{self, Cast, CastLevel, LoopFn},
-    erased::ElementType,
+    erased::{ElementType, counting},
+    faults,
     numpy_abi::{NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArrayMethod_Spec, flags::*, slots},
 };
 use given::Given;
@@ -72,6 +73,25 @@ enum Route {
     FromText,
     /// A value to text.
     ToText,
+}
+
+impl Route {
+    /// The same with the client's loop counting its elements, where a process asked for that.
+    fn counted(self) -> Self {
+        if !faults::counts_elements() {
+            return self;
+        }
+        let counted = |client: Client| {
+            let (function, context) = counting::counted_loop(client.function, client.context, 0);
+            Client { function, context }
+        };
+        match self {
+            Route::Direct(client) => Route::Direct(counted(client)),
+            Route::Widened(number, wide, client) => Route::Widened(number, wide, counted(client)),
+            Route::Narrowed(number, wide, client) => Route::Narrowed(number, wide, counted(client)),
+            other => other,
+        }
+    }
 }
 
 /// One end of a cast.
@@ -134,6 +154,94 @@ pub(super) fn find(
     casts.get(&[from as usize, to as usize]).copied()
 }
 
+/// A cast of a type that is not registered yet.
+struct Planned {
+    name: String,
+    ends: [End; 2],
+    level: CastLevel,
+    route: Route,
+    complex: Option<&'static Number>,
+}
+
+/// The casts that a type will have, checked. Nothing stays of it until [`CastPlan::commit`].
+pub(super) struct CastPlan(Vec<Planned>);
+
+impl CastPlan {
+    /// All casts that the client's list and the vtable's capabilities make possible.
+    ///
+    /// # Errors
+    /// `ValueError` for a cast that does not have the type at exactly one end, that is given
+    /// twice, whose level is unknown, or that is with a type that is not registered or no number.
+    pub fn new(
+        py: Python<'_>,
+        numpy: &'static NumpyApi,
+        element: &ElementType,
+        list: &[Cast],
+    ) -> PyResult<CastPlan> {
+        let given = Given::read(element, list)?;
+        let mut plan: Vec<Planned> = Vec::new();
+        let mut add = |name: String, ends: [End; 2], level, route, complex| {
+            plan.push(Planned { name, ends, level, route, complex });
+        };
+        for number in &NUMBERS {
+            let builtin = End::Numpy(builtin_class(py, numpy, number.type_number)?);
+            if let Some((level, route, complex)) = given.towards_self(number) {
+                let name = format!("denizen_from_{}", number.name);
+                add(name, [builtin, End::Own], level, route, complex);
+            }
+            if let Some((level, route, complex)) = given.away_from_self(element, number) {
+                let name = format!("denizen_to_{}", number.name);
+                add(name, [End::Own, builtin], level, route, complex);
+            }
+        }
+        for (other, to_self, level, client) in given.elements {
+            let ends = [End::Other(other), End::Own];
+            let ends = if to_self { ends } else { [ends[1], ends[0]] };
+            add("denizen_convert".to_owned(), ends, level, Route::Direct(client), None);
+        }
+        for text in [numpy.unicode_dtype(), numpy.bytes_dtype(), numpy.string_dtype()] {
+            if element.vtable().from_text.is_some() {
+                let ends = [End::Numpy(text), End::Own];
+                let name = "denizen_from_text".to_owned();
+                add(name, ends, abi::CAST_UNSAFE, Route::FromText, None);
+            }
+            if element.vtable().to_text.is_some() {
+                let ends = [End::Own, End::Numpy(text)];
+                let name = "denizen_to_text".to_owned();
+                add(name, ends, abi::CAST_SAME_KIND, Route::ToText, None);
+            }
+        }
+        Ok(CastPlan(plan))
+    }
+
+    /// The level of the cast from the type to a built-in one.
+    pub fn level_to(&self, class: *mut PyArray_DTypeMeta) -> Option<CastLevel> {
+        let to = |planned: &&Planned| matches!(planned.ends, [End::Own, End::Numpy(found)] if found == class);
+        self.0.iter().find(to).map(|planned| planned.level)
+    }
+
+    /// Makes the casts, for good.
+    pub fn commit(self, element: &'static ElementType) -> CastSpecs {
+        let entry = |planned: Planned| -> &'static CastEntry {
+            let elements = planned.ends.map(|end| match end {
+                End::Own => Some(element),
+                End::Other(dtype) => Some(dtype.element()),
+                End::Numpy(_) => None,
+            });
+            Box::leak(Box::new(CastEntry {
+                head: immortal_head(),
+                name: CString::new(planned.name).unwrap_or_default(),
+                ends: planned.ends,
+                elements,
+                level: planned.level,
+                route: planned.route.counted(),
+                complex: planned.complex,
+            }))
+        };
+        CastSpecs::assemble(self.0.into_iter().map(entry).collect())
+    }
+}
+
 /// The casts of a type that is being registered, as NumPy wants them.
 pub(super) struct CastSpecs {
     entries: Vec<&'static CastEntry>,
@@ -143,66 +251,6 @@ pub(super) struct CastSpecs {
 }
 
 impl CastSpecs {
-    /// All casts that the client's list and the vtable's capabilities make possible.
-    ///
-    /// # Errors
-    /// `ValueError` for a cast that does not have the type at exactly one end, that is given
-    /// twice, whose level is unknown, or that is with a type that is not registered or no number.
-    pub fn new(
-        numpy: &'static NumpyApi,
-        element: &'static ElementType,
-        list: &[Cast],
-    ) -> PyResult<CastSpecs> {
-        // SAFETY: registration holds the GIL.
-        let py = unsafe { Python::assume_attached() };
-        let given = Given::read(element, list)?;
-        let mut entries: Vec<&'static CastEntry> = Vec::new();
-        let mut add = |name: &str, ends: [End; 2], level, route, complex| {
-            let elements = ends.map(|end| match end {
-                End::Own => Some(element),
-                End::Other(dtype) => Some(dtype.element()),
-                End::Numpy(_) => None,
-            });
-            let name = CString::new(name).unwrap_or_default();
-            entries.push(Box::leak(Box::new(CastEntry {
-                head: immortal_head(),
-                name,
-                ends,
-                elements,
-                level,
-                route,
-                complex,
-            })));
-        };
-        for number in &NUMBERS {
-            let builtin = End::Numpy(builtin_class(py, numpy, number.type_number)?);
-            if let Some((level, route, complex)) = given.towards_self(number) {
-                let name = format!("denizen_from_{}", number.name);
-                add(&name, [builtin, End::Own], level, route, complex);
-            }
-            if let Some((level, route, complex)) = given.away_from_self(element, number) {
-                let name = format!("denizen_to_{}", number.name);
-                add(&name, [End::Own, builtin], level, route, complex);
-            }
-        }
-        for (other, to_self, level, client) in given.elements {
-            let ends = [End::Other(other), End::Own];
-            let ends = if to_self { ends } else { [ends[1], ends[0]] };
-            add("denizen_convert", ends, level, Route::Direct(client), None);
-        }
-        for text in [numpy.unicode_dtype(), numpy.bytes_dtype(), numpy.string_dtype()] {
-            if element.vtable().from_text.is_some() {
-                let ends = [End::Numpy(text), End::Own];
-                add("denizen_from_text", ends, abi::CAST_UNSAFE, Route::FromText, None);
-            }
-            if element.vtable().to_text.is_some() {
-                let ends = [End::Own, End::Numpy(text)];
-                add("denizen_to_text", ends, abi::CAST_SAME_KIND, Route::ToText, None);
-            }
-        }
-        Ok(Self::assemble(entries))
-    }
-
     fn assemble(entries: Vec<&'static CastEntry>) -> CastSpecs {
         let mut dtypes: Vec<_> = entries
             .iter()

@@ -26,18 +26,8 @@ denizen_element_vtable element<T, Storage>::make_vtable(const std::string &full_
                                                         const std::string &language_name) const
 {
     denizen_element_vtable vtable{};
-    vtable.struct_size = sizeof vtable;
-    vtable.abi_version = DENIZEN_ABI_VERSION;
+    detail::describe_cell<T, Storage>(vtable, full_name.c_str(), language_name.c_str());
     vtable.flags = DENIZEN_ELEMENT_TRIVIALLY_RELOCATABLE | flags_;
-    vtable.name = full_name.c_str();
-    vtable.language_name = language_name.c_str();
-    vtable.size = cell::size;
-    vtable.align = cell::align;
-    vtable.storage = static_cast<denizen_storage>(Storage);
-    vtable.zero_bytes = cell::zero_meaning == denizen::zero::default_value ? DENIZEN_ZERO_DEFAULT
-                                                                           : DENIZEN_ZERO_VACANT;
-    vtable.vacancy_offset = cell::vacancy_offset;
-    vtable.vacancy_size = cell::vacancy_size;
     vtable.context = hooks_.get();
     if constexpr (std::is_default_constructible_v<T>) {
         vtable.construct = &operations::construct;
@@ -143,25 +133,41 @@ void element<T, Storage>::add_to(const Module &module_handle)
     detail::probe_promises<T, Storage>(full_name, default_, probe_);
 #endif
 
-    /* The functions are called as soon as the type is known. */
+    /* Room for what stays, before anything has to. */
     if (detail::kept == nullptr) {
         detail::kept = new std::vector<std::shared_ptr<void>>;
     }
-    detail::kept->insert(detail::kept->end(), owners_.begin(), owners_.end());
-    detail::kept->push_back(hooks_);
+    detail::kept->reserve(detail::kept->size() + owners_.size() + 1);
+    const char *kept_name = detail::keep_text(full_name, detail::handle_of<T>.name);
+
+    /* The functions are called as soon as the type is known. A T that is known in this module already
+     * is in use, with its own values; the runtime refuses it another time. */
+    const bool first = detail::handle_of<T>.element == nullptr;
     const detail::default_maker default_before = detail::default_of<T>;
     const detail::zero_maker<T> zero_before = detail::zero_of<T>;
-    detail::default_of<T> = default_;
-    detail::zero_of<T> = zero_;
+    if (first) {
+        detail::default_of<T> = default_;
+        detail::zero_of<T> = zero_;
+    }
     const denizen_element *registered = nullptr;
-    if (api.register_element(&spec, module, &registered) != DENIZEN_OK) {
+    const denizen_status status = api.register_element(&spec, module, &registered);
+    if (registered == nullptr) {
         const python_error failure;
         detail::default_of<T> = default_before;
         detail::zero_of<T> = zero_before;
+        if (kept_name != detail::handle_of<T>.name) {
+            delete[] kept_name;
+        }
         throw failure;
     }
-    detail::set_handle<T, cell>(registered, full_name,
+    /* Also where it failed: NumPy has its class then, which refers to all of this. */
+    detail::kept->insert(detail::kept->end(), owners_.begin(), owners_.end());
+    detail::kept->push_back(hooks_);
+    detail::set_handle<T, cell>(registered, kept_name,
                                 std::is_default_constructible_v<T> || default_.make != nullptr);
+    if (status != DENIZEN_OK) {
+        throw python_error();
+    }
 }
 
 } // namespace denizen

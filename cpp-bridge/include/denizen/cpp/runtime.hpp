@@ -17,7 +17,7 @@ namespace denizen __attribute__((visibility("hidden"))) {
 namespace detail {
 
 /* What this header calls: a runtime whose table ends earlier is refused. */
-constexpr std::size_t needed_api_size = DENIZEN_API_SIZE_WITH(raise);
+constexpr std::size_t needed_api_size = DENIZEN_API_SIZE_WITH(import_element);
 
 inline const denizen_api *known_api = nullptr;
 
@@ -101,16 +101,20 @@ inline std::string language_name(storage kind)
     return std::string("C++ ") + typeid(T).name() + ", " + how;
 }
 
-inline const char *keep_text(const std::string &text)
+/* A copy of the text that is never freed, or `known` where that says the same. */
+inline const char *keep_text(const std::string &text, const char *known)
 {
+    if (known != nullptr && text == known) {
+        return known;
+    }
     char *copy = new char[text.size() + 1];
     std::memcpy(copy, text.c_str(), text.size() + 1);
     return copy;
 }
 
-/* Notes the element of a T whose cells are `Cell`s. */
+/* Notes the element of a T whose cells are `Cell`s. The name is never freed. */
 template <class T, class Cell>
-inline void set_handle(const denizen_element *element, const std::string &name, bool has_default)
+inline void set_handle(const denizen_element *element, const char *name, bool has_default) noexcept
 {
     handle found;
     found.element = element;
@@ -121,9 +125,29 @@ inline void set_handle(const denizen_element *element, const std::string &name, 
     found.vacancy_offset = Cell::vacancy_offset;
     found.vacancy_size = Cell::vacancy_size;
     found.has_default = has_default;
-    const char *known = handle_of<T>.name;
-    found.name = known != nullptr && name == known ? known : keep_text(name);
+    found.name = name;
     handle_of<T> = found;
+}
+
+/* What a vtable says about the cells of a T and about T itself. */
+template <class T, storage Storage>
+inline void describe_cell(denizen_element_vtable &vtable, const char *full_name,
+                          const char *language_name) noexcept
+{
+    using cell = detail::cell<T, Storage>;
+    vtable.struct_size = sizeof vtable;
+    vtable.abi_version = DENIZEN_ABI_VERSION;
+    vtable.name = full_name;
+    vtable.language_name = language_name;
+    vtable.size = cell::size;
+    vtable.align = cell::align;
+    vtable.storage = static_cast<denizen_storage>(Storage);
+    vtable.zero_bytes =
+        cell::zero_meaning == zero::default_value ? DENIZEN_ZERO_DEFAULT : DENIZEN_ZERO_VACANT;
+    vtable.vacancy_offset = cell::vacancy_offset;
+    vtable.vacancy_size = cell::vacancy_size;
+    vtable.object_size = sizeof(T);
+    vtable.object_align = alignof(T);
 }
 
 /** This module's handle of T. Throws denizen::error (TypeError) where there is none. */
@@ -169,8 +193,9 @@ inline bool available() noexcept
  * views, arrays and operands of type T in this module mean that type. Imports the other module if
  * its type is not there yet. `Storage` is what the other module chose.
  *
- * Throws python_error: LookupError where there is no such type, TypeError where its cells have
- * another size, alignment, storage or C++ type; and denizen::error (ValueError) where this module
+ * Throws python_error: LookupError where there is no such type, TypeError where it is another one:
+ * where size or alignment of T or of its cells, the storage, the meaning of zero bytes or the C++ type
+ * differ, as with other macros or compiler flags; and denizen::error (ValueError) where this module
  * knows T under another name.
  */
 template <class T, storage Storage = detail::default_storage<T>>
@@ -179,9 +204,9 @@ inline void import_element(const char *name)
     using cell = detail::cell<T, Storage>;
     const denizen_api &api = detail::api();
     const std::string language = detail::language_name<T>(Storage);
-    const auto find = [&] {
-        return api.find_element(name, cell::size, cell::align, language.c_str());
-    };
+    denizen_element_vtable expected{};
+    detail::describe_cell<T, Storage>(expected, name, language.c_str());
+    const auto find = [&] { return api.import_element(&expected); };
     const denizen_element *element = find();
     if (element == nullptr) {
         const python_error failure;
@@ -205,7 +230,8 @@ inline void import_element(const char *name)
         throw error(error_kind::value,
                     std::string(name) + ": its C++ type is known in this module as " + known);
     }
-    detail::set_handle<T, cell>(element, name, std::is_default_constructible_v<T>);
+    detail::set_handle<T, cell>(element, detail::keep_text(name, known),
+                                std::is_default_constructible_v<T>);
 }
 
 } // namespace denizen

@@ -1,7 +1,9 @@
 //! An extension on an older pyo3, with element types that are awkward in every way.
 
 mod bomb;
+mod failing;
 mod old;
+mod shapes;
 mod single;
 mod tracer;
 mod types;
@@ -55,6 +57,7 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
         raised(py, aligned.thread_safe().module(NAME).add_to_raw(raw))?;
 
         raised(py, old::register(raw))?;
+        raised(py, shapes::register(raw))?;
         raised(py, single::register(raw))?;
         raised(py, tracer::register(raw))?;
     }
@@ -70,6 +73,9 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(pinned_stay, module)?,
         wrap_pyfunction!(take_shared, module)?,
         wrap_pyfunction!(old_values, module)?,
+        wrap_pyfunction!(failing::fail_registration, module)?,
+        wrap_pyfunction!(failing::captures, module)?,
+        wrap_pyfunction!(shapes::import_shape, module)?,
         wrap_pyfunction!(single::singles, module)?,
         wrap_pyfunction!(single::register_parcel, module)?,
         wrap_pyfunction!(single::adopt_singles, module)?,
