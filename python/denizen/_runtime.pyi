@@ -28,9 +28,11 @@ __all__ = [
     "_mem_handler",
     "_numpy_layout",
     "_plan_fault",
+    "_reorder",
     "_scalar_from_bytes",
     "_set_arming",
     "_set_integrity",
+    "_while_read",
     "check_memory_raw",
     "handler",
     "handler_name",
@@ -101,11 +103,20 @@ def _audit_end(number: int) -> None: ...
 # Switches the thorough checks of memory on or off; returns what was so before.
 def _set_integrity(enabled: bool) -> bool: ...
 
+# For sorts that NumPy does by copies of bytes: a call with the memory of arrays locked for reading,
+# and items that move to where an order says.
+def _while_read(
+    arrays: list[Any], function: Any, /, *arguments: Any, **keywords: Any
+) -> Any: ...
+def _reorder(array: NDArray[Any], order: NDArray[np.intp], axis: int) -> None: ...
+
 # For pickle: the dtype of a type's full name, a scalar from the bytes of its codec.
 def _dtype_of(name: str) -> np.dtype[Any]: ...
 def _scalar_from_bytes(name: str, bytes: bytes) -> Any: ...
 
 # Has one step of a kind fail after so many more, or only counts them; how many there were, and
 # whether one failed. "element" needs DENIZEN_FAULTS=1 where denizen is imported.
-def _plan_fault(kind: Literal["allocation", "heap", "element"], after: int | None) -> None: ...
+def _plan_fault(
+    kind: Literal["allocation", "heap", "element", "slot"], after: int | None
+) -> None: ...
 def _end_fault() -> tuple[int, bool]: ...

@@ -1,14 +1,20 @@
 """Sorts of arrays that hold elements in structures, and partitions of elements: what stands in the
 place of NumPy's quicksort, which leaves the array where a comparison contradicts itself.
 
-`method` is NumPy's own method of the same name. A sorted array is partitioned by every index."""
+`method` is NumPy's own method of the same name. A sorted array is partitioned by every index.
+
+NumPy compares copies of an item's bytes. So the memory is locked for reading as long as it does: what
+an order may do by way of Python ends none of the objects that are compared."""
 
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
-__all__ = ["argpartition", "argsort", "partition", "sort"]
+from . import _runtime
+
+__all__ = ["argpartition", "argsort", "lexsort", "partition", "sort"]
 
 _Order = str | Sequence[str] | None
 
@@ -23,9 +29,12 @@ def sort(
     stable: bool | None = None,
     **others: Any,
 ) -> None:
-    """Sorts in place, by NumPy's merge sort whatever `kind` says."""
-    _check_kind(kind, stable)
-    method(array, axis, "stable", order, **others)
+    """Sorts in place, stably whatever `kind` says: finds the order, then moves the items."""
+    place = normalize_axis_index(axis, array.ndim)
+    if not array.flags.writeable:
+        raise ValueError("sort array is read-only")
+    indices = array.argsort(axis=place, kind=kind, order=order, stable=stable, **others)
+    _runtime._reorder(array, indices, place)
 
 
 def argsort(
@@ -40,7 +49,7 @@ def argsort(
 ) -> Any:
     """The indices that sort, by NumPy's merge sort whatever `kind` says."""
     _check_kind(kind, stable)
-    return method(array, axis, "stable", order, **others)
+    return _runtime._while_read([array], method, array, axis, "stable", order, **others)
 
 
 def partition(
@@ -67,6 +76,14 @@ def argpartition(
     """The indices that sort."""
     _check_kth(array, kth, axis, kind)
     return array.argsort(axis=axis, kind="stable", order=order)
+
+
+def lexsort(function: Any, keys: Any, axis: SupportsIndex = -1) -> Any:
+    """The indices that sort by several keys, the last one first."""
+    # What NumPy reads cannot change meanwhile.
+    keys = keys if isinstance(keys, np.ndarray) else tuple(keys)
+    arrays = [keys] if isinstance(keys, np.ndarray) else list(keys)
+    return _runtime._while_read(arrays, function, keys, axis)
 
 
 def _check_kind(kind: str | None, stable: bool | None) -> None:

@@ -297,15 +297,23 @@ pub fn with_segments<const N: usize>(
 /// Keeps the memory around some cells where it is while `work` runs client code: it may not be
 /// resized, nor given back, before NumPy has done what it does at this address.
 ///
+/// # Errors
+/// What `work` fails with; an operation that is nested too deeply.
+///
 /// # Safety
 /// `run-alive` for the cells.
 #[inline]
-pub unsafe fn pinned<R>(data: *const u8, work: impl FnOnce() -> R) -> R {
+pub unsafe fn pinned<R>(
+    data: *const u8,
+    work: impl FnOnce() -> Result<R, Failure>,
+) -> Result<R, Failure> {
     // SAFETY: the caller's promise; memory that is pinned is not given back.
     let segment = unsafe { segment_of(data) };
-    // SAFETY: as above; `alone`.
-    let _pin =
-        unsafe { place_of(segment.as_ref(), data).map(|place| Pin::new(place.lock, is_alone)) };
+    // SAFETY: as above.
+    let place = unsafe { place_of(segment.as_ref(), data) };
+    // SAFETY: `alone`.
+    let pin = place.map(|place| unsafe { Pin::new(place.lock, is_alone) });
+    let _pin = pin.transpose().map_err(refused)?;
     work()
 }
 

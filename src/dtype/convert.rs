@@ -137,7 +137,12 @@ unsafe fn set(
     // the object in it: it goes to the hook for unraisable exceptions.
     if spare.is_live() {
         // SAFETY: as above.
-        unsafe { access::pinned(cell, || drop(spare)) };
+        unsafe {
+            access::pinned(cell, || {
+                drop(spare);
+                Ok(())
+            })?;
+        }
     }
     Ok(())
 }
@@ -393,14 +398,11 @@ pub(super) fn already_raised() -> Failure {
 pub(super) struct Object<'a> {
     element: &'static ElementType,
     spare: SpareCell<'a>,
-    /// The object is in the array, and the cell here has what was there, whose figures are the
-    /// array's.
-    has_arrived: bool,
 }
 
 impl Object<'_> {
     pub(super) fn new(element: &'static ElementType) -> Result<Self, Failure> {
-        Ok(Object { element, spare: SpareCell::new(element)?, has_arrived: false })
+        Ok(Object { element, spare: SpareCell::new(element)? })
     }
 
     pub(super) fn cells(&mut self) -> CellsMut<'_> {
@@ -424,7 +426,6 @@ impl Object<'_> {
     unsafe fn arrive(&mut self, cell: *mut u8, _right: Exclusive<'_>) {
         // SAFETY: two cells that differ, ours and the caller's.
         unsafe { ptr::swap_nonoverlapping(cell, self.address(), self.element.size()) };
-        self.has_arrived = true;
     }
 }
 
@@ -434,11 +435,10 @@ impl Drop for Object<'_> {
         if !self.is_live() {
             return;
         }
-        if !self.has_arrived {
-            // The object was made and is destroyed outside any array.
-            let tally = Tally { constructed: 1, destroyed: 1, ..Tally::default() };
-            element.book(tally, Place::Passing);
-        }
+        // The object was made and is destroyed outside any array; or one like it is in the array, and
+        // this one was there before.
+        let tally = Tally { constructed: 1, destroyed: 1, ..Tally::default() };
+        element.book(tally, Place::Passing);
         let mut end = || {
             // SAFETY: a cell under rule 1, ours alone.
             if let Err(failure) = unsafe { rules::end(element, self.spare.cells()) } {

@@ -23,6 +23,7 @@
 //! | a dtype changes under arrays that have it | `a.dtype.__setstate__(..)`, `a.dtype.__reduce__()[2][4].update(..)` | open | [`structures`]: refused where elements come in or go; a copy of the fields |
 //! | memory that an object describes is taken for cells | `np.array` of an object with `__array_interface__` | open | [`interface`]: refused |
 //! | a list of elements is read behind its end, or while it changes; the memory goes under views of it, and the new one has no segment | `a.__setstate__(..)` | open | [`state`]: a new array takes the state |
+//! | items of structures, and keys that are not contiguous, are compared by copies of their bytes, which a comparison may outlive | sorts of structures, `np.lexsort`, `searchsorted`, `argmax` | open | [`raw`]: the memory is locked for reading meanwhile |
 //! | quicksort leaves the array where a comparison contradicts itself | `a.partition(3)`, sorts of structures | open | [`sorts`]: sorts that stay inside |
 //!
 //! [`holding`] says which dtypes and arrays these are.
@@ -33,6 +34,7 @@ mod bytes;
 mod holding;
 mod interface;
 mod put;
+pub mod raw;
 mod results;
 mod sorts;
 mod state;

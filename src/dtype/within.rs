@@ -271,12 +271,28 @@ pub(super) unsafe fn put_staged(
     staging: &mut Staging<'static>,
     first: usize,
 ) {
+    let vacancy = element.vacancy();
+    let made = vacancy.count_live(staging.cells(first, to.count).as_cells()) as u64;
     // SAFETY: the caller's promise. A run of stride 0 is one cell: each object takes the place of
     // the one before.
     unsafe {
-        access::with_ledger(element, segment, to, right, || {
-            staging.exchange(first, CellsMut::new(to.data, to.stride, to.count, right));
-        });
+        let cells = access::cells_of(to, right);
+        let ledger = Ledger::open(element, segment, &cells);
+        staging.exchange(first, CellsMut::new(to.data, to.stride, to.count, right));
+        let mut tally = ledger.settle(cells.as_cells());
+        // An owner's objects are in no figures. Else, what replaced an object was made as well, and
+        // what it replaced is about to end.
+        if segment.is_some() || !owner_map::is_adopted(to.data) {
+            let replaced = made - tally.constructed.min(made);
+            tally.constructed += replaced;
+            tally.destroyed += replaced;
+            if segment.is_none() {
+                tally.foreign += replaced;
+            }
+        }
+        if tally != Tally::default() {
+            element.book(tally, Place::Cells(cells.as_cells()));
+        }
     }
 }
 

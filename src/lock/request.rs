@@ -132,28 +132,30 @@ pub struct Guard<'r, 'a> {
 /// the caller still has addresses in it. Nothing is excluded but that the memory goes or moves.
 #[must_use = "pins that are dropped hold nothing"]
 pub struct Pins<'r, 'a> {
-    requests: &'r mut [Request<'a>],
+    guard: Guard<'r, 'a>,
+    /// Whether the locks were released. Else there were too many pins of one of them: the locks are
+    /// held, which keeps the memory as well.
+    released: bool,
 }
 
 impl<'r, 'a> Guard<'r, 'a> {
     /// Releases the locks, but keeps their memory in its place.
     pub fn into_pins(self) -> Pins<'r, 'a> {
-        let mut guard = self;
         let generation = fork::generation();
+        let taken = || self.requests.iter().filter(|one| one.hold.generation == generation);
         let pins = HeldHere::pins();
-        let room = pins.reserve(guard.requests.len(), generation).is_ok();
-        for request in guard.requests.iter().filter(|taken| taken.hold.generation == generation) {
-            request.lock.pin_held();
-            if room {
-                pins.push(request.lock.address());
-            }
+        let pinned = taken().take_while(|request| request.lock.pin_held()).count();
+        if pinned < taken().count() || pins.reserve(pinned, generation).is_err() {
+            taken().take(pinned).for_each(|request| request.lock.unpin());
+            return Pins { guard: self, released: false };
         }
-        guard.release();
-        // `release` has left each request its generation, by which pins are known.
-        Pins { requests: std::mem::take(&mut guard.requests) }
+        taken().for_each(|request| pins.push(request.lock.address()));
+        self.release();
+        // Each request has its generation still, by which pins are known.
+        Pins { guard: self, released: true }
     }
 
-    fn release(&mut self) {
+    fn release(&self) {
         if self.requests.is_empty() {
             return;
         }
@@ -174,8 +176,12 @@ impl<'r, 'a> Guard<'r, 'a> {
 
 impl Drop for Pins<'_, '_> {
     fn drop(&mut self) {
+        if !self.released {
+            return;
+        }
         let generation = fork::generation();
-        for request in self.requests.iter().filter(|taken| taken.hold.generation != 0) {
+        let requests = std::mem::take(&mut self.guard.requests);
+        for request in requests.iter().filter(|taken| taken.hold.generation != 0) {
             unpin(request.lock, request.hold.generation, generation);
         }
     }
@@ -203,18 +209,19 @@ pub struct Pin<'a> {
 impl<'a> Pin<'a> {
     /// Keeps the memory of `lock` in its place.
     ///
+    /// # Errors
+    /// [`LockError::TooMany`]: there are more pins than can be counted.
+    ///
     /// # Safety
     /// The check keeps what [`AloneCheck`] says.
     #[inline]
-    pub unsafe fn new(lock: &'a SegmentLock, is_alone: AloneCheck) -> Pin<'a> {
+    pub unsafe fn new(lock: &'a SegmentLock, is_alone: AloneCheck) -> Result<Pin<'a>, LockError> {
         let generation = fork::generation();
-        lock.pin(generation, is_alone());
         let pins = HeldHere::pins();
-        // One that is not noted is a pin all the same, but in a child of this thread.
-        if pins.reserve(1, generation).is_ok() {
-            pins.push(lock.address());
-        }
-        Pin { lock, generation }
+        pins.reserve(1, generation)?;
+        lock.pin(generation, is_alone())?;
+        pins.push(lock.address());
+        Ok(Pin { lock, generation })
     }
 }
 

@@ -18,10 +18,14 @@ const SLOT_COUNT: usize = 6;
 // The lower half of the word; the upper half is the generation in which it was written.
 /// One bit a slot, set while it is taken.
 const SLOTS: u32 = (1 << SLOT_COUNT) - 1;
-/// One pin, in the bits that count them.
-const PIN: u32 = 1 << 8;
-/// How many pins there are: holders of nothing but the memory's place.
-const PINS: u32 = WRITER - PIN;
+/// The bits that count pins: holders of nothing but the memory's place. They are counted twice, so
+/// that a word that something else wrote does not pass for one with pins.
+const PINS: u32 = PIN_COUNT | PIN_COUNT << PIN_BITS;
+const PIN_BITS: u32 = 11;
+const PIN_COUNT: u32 = ((1 << PIN_BITS) - 1) << 8;
+/// One pin.
+const PIN: u32 = 1 << 8 | 1 << (8 + PIN_BITS);
+const _: () = assert!(PINS & (SLOTS | WRITER | SLOW) == 0 && PINS + PIN_COUNT < SLOW);
 /// The holder of slot 0, then the only one, writes.
 const WRITER: u32 = 1 << 30;
 /// The lock has a range table; the word admits nobody.
@@ -201,10 +205,24 @@ impl SegmentLock {
     }
 
     /// Keeps the memory where it is: [`Self::is_idle`] is false, and nothing else is excluded. By a
-    /// thread that holds the lock in this generation.
+    /// thread that holds the lock in this generation. False where there are as many pins as can be
+    /// counted.
     #[inline]
-    pub(super) fn pin_held(&self) {
-        self.word.fetch_add(u64::from(PIN), Ordering::Relaxed);
+    pub(super) fn pin_held(&self) -> bool {
+        let mut current = self.word.load(Ordering::Relaxed);
+        while state_of(current) & PIN_COUNT != PIN_COUNT {
+            let next = current + u64::from(PIN);
+            match self.word.compare_exchange_weak(
+                current,
+                next,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return true,
+                Err(changed) => current = changed,
+            }
+        }
+        false
     }
 
     /// Takes a pin back, in the generation in which it was made.
@@ -216,7 +234,12 @@ impl SegmentLock {
     /// Pins the memory while a resize is at work on it, or takes that pin back, perhaps where the lock
     /// was moved to. By a thread that is alone with the lock, but for code that it runs itself.
     pub fn set_resizing(&self, at_work: bool) {
-        if at_work { self.pin(fork::generation(), false) } else { self.unpin_if_pinned() }
+        if !at_work {
+            self.unpin_if_pinned();
+        } else {
+            // The lock is idle, so that there is room for a pin.
+            let _pinned = self.pin(fork::generation(), false);
+        }
     }
 
     /// A lock that was made anew has no pin to take back.
@@ -228,7 +251,7 @@ impl SegmentLock {
 
     /// As [`Self::pin_held`], by a thread that need not hold the lock.
     #[inline]
-    pub(super) fn pin(&self, generation: u32, alone: bool) {
+    pub(super) fn pin(&self, generation: u32, alone: bool) -> Result<(), LockError> {
         let mut current = self.word.load(Ordering::Relaxed);
         loop {
             let state = state_of(current);
@@ -238,10 +261,14 @@ impl SegmentLock {
                 continue;
             }
             let kept = if generation_of(current) == generation { state } else { 0 };
+            if kept & PIN_COUNT == PIN_COUNT {
+                return Err(LockError::TooMany);
+            }
             let next = word(generation, kept + PIN);
             if alone {
                 // `alone`: as in `acquire_fast`.
-                return self.word.store(next, Ordering::Relaxed);
+                self.word.store(next, Ordering::Relaxed);
+                return Ok(());
             }
             match self.word.compare_exchange_weak(
                 current,
@@ -249,7 +276,7 @@ impl SegmentLock {
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => return,
+                Ok(_) => return Ok(()),
                 Err(changed) => current = changed,
             }
         }
@@ -396,7 +423,11 @@ impl SegmentLock {
     #[inline]
     pub fn is_well_formed(&self) -> bool {
         let looks_well = || {
-            let state = state_of(self.word.load(Ordering::Relaxed)) & !PINS;
+            let state = state_of(self.word.load(Ordering::Relaxed));
+            if (state & PIN_COUNT) << PIN_BITS != state & (PIN_COUNT << PIN_BITS) {
+                return false;
+            }
+            let state = state & !PINS;
             if state == 0 {
                 return self.slots.iter().all(|slot| slot.load(Ordering::Relaxed) == 0);
             }

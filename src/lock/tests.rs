@@ -200,7 +200,7 @@ fn a_pin_excludes_nobody_and_says_that_the_memory_is_in_use() {
     assert_eq!(attempt_elsewhere(&lock, 0..10, false), Ok(()));
     assert!(lock.try_borrow(0..10, true).is_ok());
     // SAFETY: nobody is ever alone.
-    let pin = unsafe { Pin::new(&lock, || false) };
+    let pin = unsafe { Pin::new(&lock, || false) }.unwrap();
     drop(pins);
     assert!(!lock.is_idle());
     drop(pin);

@@ -44,8 +44,11 @@ fn is_damaged(array: Array<'_>) -> bool {
 /// What is wrong with an array's memory; `None` where nothing is known to be.
 ///
 /// # Safety
-/// The memory is locked for reading.
-unsafe fn damage_of(array: Array<'_>, dtype: &DType) -> Option<String> {
+/// The memory is locked for reading, or `around` is what is broken around the cells.
+unsafe fn damage_of(array: Array<'_>, dtype: &DType, around: Option<Damage>) -> Option<String> {
+    if let Some(damage) = around {
+        return Some(damage.to_string());
+    }
     // SAFETY: the array is alive; the caller's promise.
     unsafe {
         let found = match access::segment_of(array.data()) {
@@ -114,6 +117,11 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     // SAFETY: the array is alive.
     let run = match unsafe { access::segment_of(array.data()) } {
         Some(segment) => {
+            if let Some(damage) = segment.damage_around() {
+                // A lock that something wrote to may never be had.
+                // SAFETY: all that is looked at is whether the fields can be trusted.
+                return unsafe { inspect_locked(a, array, dtype, Some(damage)) };
+            }
             let cells = segment.byte_len().div_ceil(element.size());
             Run::read(segment.cells().as_ptr(), element.size() as isize, cells)
         }
@@ -122,7 +130,7 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     let mut found = Ok(None);
     let locked = access::with_segments(element, [run], |_, _| {
         // SAFETY: the memory is locked for reading.
-        found = unsafe { inspect_locked(a, array, dtype) }.map(Some);
+        found = unsafe { inspect_locked(a, array, dtype, None) }.map(Some);
         Ok(())
     });
     if let Err(failure) = locked {
@@ -149,17 +157,19 @@ fn hull(array: Array<'_>, size: usize) -> Run {
 /// [`inspect_raw`] of an array whose memory is locked.
 ///
 /// # Safety
-/// All memory of the array, or of the segment around it, is locked for reading.
+/// All memory of the array, or of the segment around it, is locked for reading; or `around` is what
+/// is broken there.
 unsafe fn inspect_locked<'py>(
     a: &Bound<'py, PyAny>,
     array: Array<'_>,
     dtype: &'static DType,
+    around: Option<Damage>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let element = dtype.element();
     // SAFETY: the array is alive.
     let segment = unsafe { access::segment_of(array.data()) };
     // SAFETY: the caller's promise.
-    let damage = unsafe { damage_of(array, dtype) };
+    let damage = unsafe { damage_of(array, dtype, around) };
     // Sizes and pointers of a header that something wrote to are not followed.
     let segment = segment.filter(|segment| segment.is_trusted() && consists_of(array, dtype));
     let (address, cells, bitmap) = match segment {

@@ -52,6 +52,8 @@ mod _runtime {
         inspect::inspect_raw, inspect::owner, inspect::set_integrity, numpy_layout, plan_fault,
         scalar_from_bytes, stats, types,
     };
+    #[pymodule_export]
+    use crate::dtype::guards::raw::{reorder, while_read};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

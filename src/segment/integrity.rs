@@ -570,6 +570,11 @@ impl Segment {
         }
     }
 
+    /// What is broken around the cells, the lock among it; `None` where nothing is.
+    pub fn damage_around(self) -> Option<Damage> {
+        if self.is_whole() { None } else { self.frame_damage() }
+    }
+
     /// Whether the fields of the header are those that were written there.
     pub fn is_trusted(self) -> bool {
         self.header().is_genuine() && self.header().is_signed()

@@ -10,7 +10,7 @@ import denizen_raw
 import pytest
 
 CLIENTS = Path(__file__).parents[1] / "clients"
-RUNTIME_LAYERS = ["abi", "client"]
+RUNTIME_LAYERS = ["abi", "boundary", "client"]
 
 
 def symbols(library, *arguments):

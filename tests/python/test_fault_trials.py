@@ -65,8 +65,13 @@ def test_every_function_of_a_type_fails_with_and_without_the_gil(name, tmp_path)
     failed = {"element": set(), "denizen_raw:countdown": set()}
     for tried in json.loads(file.read_text())["tried"]:
         failed[tried["kind"]] |= set(tried["functions"])
-    assert failed["element"] >= SLOTS, SLOTS - failed["element"]
-    assert failed["denizen_raw:countdown"] >= STEPS, STEPS - failed["denizen_raw:countdown"]
+    slots, steps = set(SLOTS), set(STEPS)
+    if name == "HeldTracer":
+        # Objects that may run Python code are made beside the array: none is assigned to.
+        slots.remove("assign")
+        steps.remove("assign")
+    assert failed["element"] >= slots, slots - failed["element"]
+    assert failed["denizen_raw:countdown"] >= steps, steps - failed["denizen_raw:countdown"]
 
 
 @pytest.mark.parametrize("name", TRACERS)

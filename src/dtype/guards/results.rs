@@ -6,7 +6,7 @@
 
 use super::{
     super::{arming, errors, later::Resizing, trampoline},
-    state,
+    raw, state,
 };
 use crate::{erased::Failure, handler::refusal::Asking, numpy_abi::NumpyApi};
 use pyo3::{ffi, prelude::*};
@@ -17,6 +17,8 @@ use std::{
 };
 
 const COUNT: usize = 10;
+/// Those before compare items.
+const COMPARING: usize = 3;
 /// Index of `__setstate__`.
 const SET_STATE: usize = 7;
 /// Index of `resize`.
@@ -182,7 +184,21 @@ unsafe extern "C" fn fast<const INDEX: usize>(
         unsafe {
             let original: ffi::PyCFunctionFastWithKeywords =
                 std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-            errors::unless_raised(original(itself, arguments, count, names))
+            let call = || errors::unless_raised(original(itself, arguments, count, names));
+            if INDEX >= COMPARING || !raw::is_compared_raw(itself) {
+                return call();
+            }
+            let py = Python::assume_attached();
+            let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
+            let given = (0..count + named).map(|index| *arguments.offset(index));
+            let arrays: Vec<_> = std::iter::once(itself)
+                .chain(given)
+                .map(|object| Bound::from_borrowed_ptr(py, object))
+                .collect();
+            raw::locked_for_reading(py, &arrays, || Ok(call())).unwrap_or_else(|error| {
+                error.restore(py);
+                ptr::null_mut()
+            })
         }
     })
 }

@@ -1,7 +1,8 @@
 //! NumPy's own quicksort trusts comparisons: one that contradicts itself sends it out of the array.
 //! It sorts structures with elements, and `partition` falls back to it. So for arrays that hold our
 //! elements the methods below go through `denizen._sorts`, which asks for sorts that stay inside
-//! whatever a comparison says. Arrays of other dtypes go straight to NumPy's method.
+//! whatever a comparison says. Arrays of other dtypes go straight to NumPy's method. So does `lexsort`,
+//! which copies keys that are not contiguous.
 
 use super::{
     super::{fallible::text, trampoline},
@@ -9,9 +10,14 @@ use super::{
 };
 use crate::{
     dtype::DType,
-    numpy_abi::{NumpyApi, PyArrayObject},
+    numpy_abi::{Array, NumpyApi, PyArrayObject},
 };
-use pyo3::{ffi, prelude::*, sync::PyOnceLock};
+use pyo3::{
+    ffi,
+    prelude::*,
+    sync::PyOnceLock,
+    types::{PyDict, PyList, PyTuple},
+};
 use std::{
     ffi::{c_int, c_void},
     ptr,
@@ -34,7 +40,96 @@ pub(super) fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     install_one::<0>(py, numpy)?;
     install_one::<1>(py, numpy)?;
     install_one::<2>(py, numpy)?;
-    install_one::<3>(py, numpy)
+    install_one::<3>(py, numpy)?;
+    install_lexsort(py)
+}
+
+/// NumPy's own `lexsort`, once it is wrapped, and the same for Python.
+static LEXSORT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static LEXSORT_FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
+/// Wraps `lexsort`, of which `np.lexsort` is a dispatcher.
+fn install_lexsort(py: Python<'_>) -> PyResult<()> {
+    const WITH_KEYWORDS: c_int = ffi::METH_VARARGS | ffi::METH_KEYWORDS;
+    let function = py.import("numpy._core._multiarray_umath")?.getattr("lexsort")?;
+    // SAFETY: a function of a module is what its type says; its definition is NumPy's own, which
+    // lives forever, as does the copy; GIL held.
+    unsafe {
+        if ffi::PyCFunction_CheckExact(function.as_ptr()) == 0 || !LEXSORT.load(Relaxed).is_null() {
+            return Ok(());
+        }
+        let definition = (*function.as_ptr().cast::<ffi::PyCFunctionObject>()).m_ml;
+        if (*definition).ml_flags != WITH_KEYWORDS {
+            return Ok(());
+        }
+        let module = (*function.as_ptr().cast::<ffi::PyCFunctionObject>()).m_self;
+        let copy = Box::leak(Box::new(ptr::read(definition)));
+        let original = ffi::PyCFunction_NewEx(copy, module, ptr::null_mut());
+        let original = Bound::from_owned_ptr_or_err(py, original)?.unbind();
+        let _ = LEXSORT_FUNCTION.set(py, original);
+        LEXSORT.store((*definition).ml_meth.PyCFunctionWithKeywords as _, Relaxed);
+        (*definition).ml_meth = ffi::PyMethodDefPointer { PyCFunctionWithKeywords: lexsort };
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn lexsort(
+    module: *mut ffi::PyObject,
+    arguments: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    trampoline::slot("lexsort", || {
+        // SAFETY: Python's convention for `METH_VARARGS | METH_KEYWORDS`, which the original keeps as
+        // well; GIL held.
+        unsafe {
+            let py = Python::assume_attached();
+            let given = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
+            let named = (!keywords.is_null())
+                .then(|| Bound::from_borrowed_ptr(py, keywords).cast_into_unchecked::<PyDict>());
+            match guarded_lexsort(&given, named.as_ref()) {
+                Ok(Some(result)) => result.into_ptr(),
+                Ok(None) => {
+                    let original: ffi::PyCFunctionWithKeywords =
+                        std::mem::transmute(LEXSORT.load(Relaxed));
+                    original(module, arguments, keywords)
+                }
+                Err(error) => {
+                    error.restore(py);
+                    ptr::null_mut()
+                }
+            }
+        }
+    })
+}
+
+/// `denizen._sorts.lexsort(lexsort, keys, ..)`; `None` where no key is an array of ours.
+fn guarded_lexsort<'py>(
+    given: &Bound<'py, PyTuple>,
+    named: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let py = given.py();
+    let keys = match given.get_item(0) {
+        Ok(keys) => Some(keys),
+        Err(_) => named.map(|named| named.get_item("keys")).transpose()?.flatten(),
+    };
+    let Some(keys) = keys else { return Ok(None) };
+    let numpy = crate::numpy_abi::import(py)?;
+    let is_ours = |object: &Bound<'py, PyAny>| {
+        // SAFETY: the descriptor of a living array; GIL held.
+        Array::of(numpy, object).map(|array| unsafe { holds_ours(array.descr()) })
+    };
+    // Of sequences that are none of Python's own, what they give is not known before it is asked for.
+    let any = match (is_ours(&keys), keys.cast::<PyList>(), keys.cast::<PyTuple>()) {
+        (Some(is_ours), ..) => is_ours,
+        (None, Ok(list), _) => list.iter().any(|key| is_ours(&key) == Some(true)),
+        (None, _, Ok(tuple)) => tuple.iter().any(|key| is_ours(&key) == Some(true)),
+        _ => true,
+    };
+    let Some(original) = LEXSORT_FUNCTION.get(py).filter(|_| any) else { return Ok(None) };
+    let function = py.import(text(py, "denizen._sorts")?)?.getattr(text(py, "lexsort")?)?;
+    let mut all = vec![original.bind(py).clone()];
+    all.extend(given.iter());
+    function.call(PyTuple::new(py, all)?, named).map(Some)
 }
 
 fn install_one<const INDEX: usize>(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
