@@ -287,6 +287,12 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
     ///
     /// The builder cannot find this out by itself, a bound can only be asked for; so it is said
     /// here, and the compiler checks it.
+    ///
+    /// **A type whose functions use Python is not one of these**, though `Send + Sync` holds: say
+    /// [`Self::needs_gil`]. `Python::attach` does not help in a loop that NumPy runs without the GIL:
+    /// pyo3 counts attachments a thread and an extension module, and below a function of the same
+    /// module that is attached (a `#[pyfunction]` that calls NumPy) it takes the count for the GIL,
+    /// which NumPy has given up. Nothing here can see that frame.
     pub fn thread_safe(self) -> ElementBuilder<T, S::Decided>
     where
         T: Send + Sync,

@@ -58,6 +58,9 @@ impl CastSpec {
     }
 }
 
+// `resolve` and `get_loop` have no trampoline: nothing in them can fail, and NumPy calls what it did
+// not get where they do (`PyArray_PutTo`).
+
 /// There is one descriptor, so every copy is the identity, and a view will do.
 unsafe extern "C" fn resolve(
     _method: *mut PyArrayMethodObject,
@@ -66,19 +69,17 @@ unsafe extern "C" fn resolve(
     out: *mut *mut PyArray_Descr,
     view_offset: *mut isize,
 ) -> c_int {
-    trampoline::slot("resolve", || {
-        // SAFETY: NumPy passes two given descriptors (the second may be NULL) and room for two.
-        unsafe {
-            let from = *given;
-            let to = if (*given.add(1)).is_null() { from } else { *given.add(1) };
-            ffi::Py_INCREF(from.cast());
-            ffi::Py_INCREF(to.cast());
-            *out = from;
-            *out.add(1) = to;
-            *view_offset = 0;
-        }
-        NPY_NO_CASTING
-    })
+    // SAFETY: NumPy passes two given descriptors (the second may be NULL) and room for two.
+    unsafe {
+        let from = *given;
+        let to = if (*given.add(1)).is_null() { from } else { *given.add(1) };
+        ffi::Py_INCREF(from.cast());
+        ffi::Py_INCREF(to.cast());
+        *out = from;
+        *out.add(1) = to;
+        *view_offset = 0;
+    }
+    NPY_NO_CASTING
 }
 
 unsafe extern "C" fn get_loop(
@@ -90,20 +91,18 @@ unsafe extern "C" fn get_loop(
     out_auxdata: *mut *mut NpyAuxData,
     flags: *mut c_int,
 ) -> c_int {
-    trampoline::slot("get_loop", || {
-        // SAFETY: NumPy passes a context with our descriptors and valid places for the results.
-        unsafe {
-            *out_loop = Some(if move_references != 0 { move_loop } else { copy_loop });
-            *out_auxdata = ptr::null_mut();
-            *flags = class::cast_flags();
-            if move_references != 0 {
-                watched::watch::<Move>(out_loop);
-            } else {
-                watched::watch::<Copy>(out_loop);
-            }
+    // SAFETY: NumPy passes a context with our descriptors and valid places for the results.
+    unsafe {
+        *out_loop = Some(if move_references != 0 { move_loop } else { copy_loop });
+        *out_auxdata = ptr::null_mut();
+        *flags = class::cast_flags();
+        if move_references != 0 {
+            watched::watch::<Move>(out_loop);
+        } else {
+            watched::watch::<Copy>(out_loop);
         }
-        0
-    })
+    }
+    0
 }
 
 watched::watched_loop!(Copy: copy_loop, "copy");

@@ -46,6 +46,9 @@ def trial(name, prepare, operate):
                 continue
             assert "as a plan of faults wants it; please report it" in text, (name, text)
         gc.collect()
+        if any("clear panicked" in text or "dealloc panicked" in text for text in heard):
+            # What the call was for did not happen: the objects stay for good.
+            before = counts()
         assert counts() == before, (name, after, error, before, counts())
         # Everything goes on.
         assert (np.array([1, 2], dtype=T) + 1).tolist() == [2, 3]
@@ -61,7 +64,7 @@ def integers(count=3):
 
 #: What is said instead of the panic: NumPy knows only one way in which an allocation fails, a sink's
 #: failure is the words of the client that wrote to it, and of a cast's descriptors those of NumPy.
-OTHERS = ("MemoryError", "formatting failed", "cannot cast")
+OTHERS = ("MemoryError", "formatting failed", "cannot cast", "unable to resolve descriptors")
 
 #: Where NumPy looks for a common dtype, finds none, and goes on to what needs none.
 SILENT = {"promoters": 2, "methods": 1, "scalar operators": 2}

@@ -18,6 +18,9 @@ HARMLESS = {
     "clone", "itself",
 }  # fmt: skip
 
+#: The same, where a failure would make NumPy call what it did not get.
+BARE = {("dtype/within.rs", "resolve"), ("dtype/within.rs", "get_loop")}
+
 
 def files():
     for layer in ("dtype", "c_api", "python", "handler"):
@@ -33,6 +36,8 @@ def test_every_function_that_c_code_calls_stops_panics(name):
     loose = [
         function
         for _, function, body in FUNCTION.findall(text)
-        if function not in HARMLESS and not STOPS.search(body)
+        if function not in HARMLESS
+        and (name, function) not in BARE
+        and not STOPS.search(body)
     ]
     assert not loose

@@ -16,7 +16,7 @@ use pyo3::{
     ffi,
     prelude::*,
     sync::PyOnceLock,
-    types::{PyDict, PyList, PyTuple},
+    types::{PyList, PyTuple},
 };
 use std::{
     ffi::{c_int, c_void},
@@ -50,7 +50,7 @@ static LEXSORT_FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// Wraps `lexsort`, of which `np.lexsort` is a dispatcher.
 fn install_lexsort(py: Python<'_>) -> PyResult<()> {
-    const WITH_KEYWORDS: c_int = ffi::METH_VARARGS | ffi::METH_KEYWORDS;
+    const FAST: c_int = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
     let function = py.import("numpy._core._multiarray_umath")?.getattr("lexsort")?;
     // SAFETY: a function of a module is what its type says; its definition is NumPy's own, which
     // lives forever, as does the copy; GIL held.
@@ -59,7 +59,7 @@ fn install_lexsort(py: Python<'_>) -> PyResult<()> {
             return Ok(());
         }
         let definition = (*function.as_ptr().cast::<ffi::PyCFunctionObject>()).m_ml;
-        if (*definition).ml_flags != WITH_KEYWORDS {
+        if (*definition).ml_flags != FAST {
             return Ok(());
         }
         let module = (*function.as_ptr().cast::<ffi::PyCFunctionObject>()).m_self;
@@ -67,69 +67,88 @@ fn install_lexsort(py: Python<'_>) -> PyResult<()> {
         let original = ffi::PyCFunction_NewEx(copy, module, ptr::null_mut());
         let original = Bound::from_owned_ptr_or_err(py, original)?.unbind();
         let _ = LEXSORT_FUNCTION.set(py, original);
-        LEXSORT.store((*definition).ml_meth.PyCFunctionWithKeywords as _, Relaxed);
-        (*definition).ml_meth = ffi::PyMethodDefPointer { PyCFunctionWithKeywords: lexsort };
+        LEXSORT.store((*definition).ml_meth.PyCFunctionFastWithKeywords as _, Relaxed);
+        (*definition).ml_meth = ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: lexsort };
     }
     Ok(())
 }
 
 unsafe extern "C" fn lexsort(
     module: *mut ffi::PyObject,
-    arguments: *mut ffi::PyObject,
-    keywords: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     trampoline::slot("lexsort", || {
-        // SAFETY: Python's convention for `METH_VARARGS | METH_KEYWORDS`, which the original keeps as
-        // well; GIL held.
+        // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
+        // well: `count` arguments, then one a name; GIL held.
         unsafe {
             let py = Python::assume_attached();
-            let given = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
-            let named = (!keywords.is_null())
-                .then(|| Bound::from_borrowed_ptr(py, keywords).cast_into_unchecked::<PyDict>());
-            match guarded_lexsort(&given, named.as_ref()) {
-                Ok(Some(result)) => result.into_ptr(),
-                Ok(None) => {
-                    let original: ffi::PyCFunctionWithKeywords =
+            let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
+            // The keys come first, in whatever way they are given: the other argument is a number.
+            let given = (0..count + named).map(|index| *arguments.offset(index));
+            let mut given = given.map(|object| Bound::from_borrowed_ptr(py, object));
+            match given.any(|object| may_hold_ours(&object)) {
+                false => {
+                    let original: ffi::PyCFunctionFastWithKeywords =
                         std::mem::transmute(LEXSORT.load(Relaxed));
-                    original(module, arguments, keywords)
+                    original(module, arguments, count, names)
                 }
-                Err(error) => {
-                    error.restore(py);
-                    ptr::null_mut()
-                }
+                true => match guarded_lexsort(py, arguments, count, names) {
+                    Ok(result) => result.into_ptr(),
+                    Err(error) => {
+                        error.restore(py);
+                        ptr::null_mut()
+                    }
+                },
             }
         }
     })
 }
 
-/// `denizen._sorts.lexsort(lexsort, keys, ..)`; `None` where no key is an array of ours.
-fn guarded_lexsort<'py>(
-    given: &Bound<'py, PyTuple>,
-    named: Option<&Bound<'py, PyDict>>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    let py = given.py();
-    let keys = match given.get_item(0) {
-        Ok(keys) => Some(keys),
-        Err(_) => named.map(|named| named.get_item("keys")).transpose()?.flatten(),
-    };
-    let Some(keys) = keys else { return Ok(None) };
-    let numpy = crate::numpy_abi::import(py)?;
-    let is_ours = |object: &Bound<'py, PyAny>| {
-        // SAFETY: the descriptor of a living array; GIL held.
+/// Whether an object is an array that holds elements of ours, or a sequence that may give one.
+fn may_hold_ours(object: &Bound<'_, PyAny>) -> bool {
+    let Some(numpy) = crate::numpy_abi::get() else { return false };
+    // SAFETY: the descriptor of a living array; GIL held.
+    let is_ours = |object: &Bound<'_, PyAny>| {
         Array::of(numpy, object).map(|array| unsafe { holds_ours(array.descr()) })
     };
-    // Of sequences that are none of Python's own, what they give is not known before it is asked for.
-    let any = match (is_ours(&keys), keys.cast::<PyList>(), keys.cast::<PyTuple>()) {
-        (Some(is_ours), ..) => is_ours,
-        (None, Ok(list), _) => list.iter().any(|key| is_ours(&key) == Some(true)),
-        (None, _, Ok(tuple)) => tuple.iter().any(|key| is_ours(&key) == Some(true)),
-        _ => true,
+    if let Some(is_ours) = is_ours(object) {
+        return is_ours;
+    }
+    let any = |mut keys: Box<dyn Iterator<Item = Bound<'_, PyAny>> + '_>| {
+        keys.any(|key| is_ours(&key).unwrap_or(false))
     };
-    let Some(original) = LEXSORT_FUNCTION.get(py).filter(|_| any) else { return Ok(None) };
+    match (object.cast::<PyList>(), object.cast::<PyTuple>()) {
+        (Ok(list), _) => any(Box::new(list.iter())),
+        (_, Ok(tuple)) => any(Box::new(tuple.iter())),
+        // Of other sequences, what they give is not known before it is asked for.
+        // SAFETY: an object; GIL held.
+        _ => unsafe { ffi::PySequence_Check(object.as_ptr()) != 0 },
+    }
+}
+
+/// `denizen._sorts.lexsort(lexsort, ..)`.
+///
+/// # Safety
+/// As for [`lexsort`].
+unsafe fn guarded_lexsort<'py>(
+    py: Python<'py>,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> PyResult<Bound<'py, PyAny>> {
     let function = py.import(text(py, "denizen._sorts")?)?.getattr(text(py, "lexsort")?)?;
-    let mut all = vec![original.bind(py).clone()];
-    all.extend(given.iter());
-    function.call(PyTuple::new(py, all)?, named).map(Some)
+    let original = LEXSORT_FUNCTION.get(py).map_or(ptr::null_mut(), Py::as_ptr);
+    // SAFETY: the caller's promise; borrowed references, alive through the call.
+    unsafe {
+        let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
+        let mut all = vec![original];
+        all.extend((0..count + named).map(|index| *arguments.offset(index)));
+        let result =
+            ffi::PyObject_Vectorcall(function.as_ptr(), all.as_ptr(), count as usize + 1, names);
+        Bound::from_owned_ptr_or_err(py, result)
+    }
 }
 
 fn install_one<const INDEX: usize>(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {

@@ -69,7 +69,10 @@ def test_assignment_constructs_in_vacant_cells_and_assigns_to_objects(kind):
     _, change = kind.counted(work)
     assert kind.read(target) == kind.read(a)
     if kind.zero_counts:
-        assert change == {"constructed": 4, "destroyed": 0, "live": 4}
+        assigned = {"constructed": 4, "destroyed": 0, "live": 4}
+        # Objects that may run Python code are made beside the array, and end afterwards.
+        replaced = {"constructed": 8, "destroyed": 4, "live": 4}
+        assert change in (assigned, replaced)
         assert all(denizen.inspect(target).bitmap)
 
 
