@@ -5,7 +5,7 @@
 
 use denizen::{
     abi::{self, ElementVTable, Report, Status},
-    erased::{CellsMut, ElementType},
+    erased::{CellsMut, ElementType, Exclusive},
     memory,
     segment::Segment,
 };
@@ -106,7 +106,7 @@ impl Owned {
     /// Some of its cells.
     pub fn run(&self, start: usize, count: usize) -> CellsMut<'_> {
         // SAFETY: 8-byte cells of a segment that nobody else knows.
-        unsafe { CellsMut::new(self.0.cells().as_ptr().add(8 * start), 8, count) }
+        unsafe { CellsMut::new(self.0.cells().as_ptr().add(8 * start), 8, count, Exclusive::own()) }
     }
 }
 

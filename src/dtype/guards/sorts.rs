@@ -109,8 +109,8 @@ unsafe extern "C" fn lexsort(
 /// Whether an object is an array that holds elements of ours, or a sequence that may give one.
 fn may_hold_ours(object: &Bound<'_, PyAny>) -> bool {
     let Some(numpy) = crate::numpy_abi::get() else { return false };
-    // SAFETY: the descriptor of a living array; GIL held.
     let is_ours = |object: &Bound<'_, PyAny>| {
+        // SAFETY: the descriptor of a living array; GIL held.
         Array::of(numpy, object).map(|array| unsafe { holds_ours(array.descr()) })
     };
     if let Some(is_ours) = is_ours(object) {
