@@ -1,7 +1,7 @@
 //! What every loop does around the work: find the segments of its operands, lock them, keep the
 //! ledger and the init bitmaps.
 
-use super::errors;
+use super::{alone::is_alone, errors};
 use crate::{
     abi,
     erased::{CellsMut, ElementType, Exclusive, Failure, Staging},
@@ -120,26 +120,6 @@ impl Lent {
 
     fn keepers(&self) -> std::sync::MutexGuard<'_, Vec<usize>> {
         self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Whether this thread holds the GIL of an interpreter that knows no other thread. Another thread
-/// would need a thread state, and once the GIL, before it could begin an operation; one that is
-/// inside an operation has a thread state (`alone`).
-#[inline]
-pub fn is_alone() -> bool {
-    // SAFETY: callable in any thread. The states and their list are read by a thread that holds the
-    // GIL; entries that others add meanwhile do not change its own.
-    unsafe {
-        let state = ffi::compat::PyThreadState_GetUnchecked();
-        // Before 3.12 that is the state of whichever thread holds the GIL.
-        if state.is_null() || state != ffi::PyGILState_GetThisThreadState() {
-            return false;
-        }
-        let interpreter = ffi::PyInterpreterState_Head();
-        ffi::PyInterpreterState_ThreadHead(interpreter) == state
-            && ffi::PyThreadState_Next(state).is_null()
-            && ffi::PyInterpreterState_Next(interpreter).is_null()
     }
 }
 

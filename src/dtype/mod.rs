@@ -4,6 +4,7 @@
 //!   [`spec`] becomes one, by way of a checked [`plan`], and its [`library`] stays loaded;
 //! * [`arming`]: how new arrays get managed segments;
 //! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
+//!   [`alone`]: when a lock costs nothing;
 //! * [`traverse`]: clear and fill-zero, [`later`]: what a resize clears; [`within`]: copy and move;
 //! * [`casts`]: to and from NumPy's types, of which [`numbers`] are converted in blocks and text
 //!   one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet, [`choice`]: in
@@ -17,6 +18,7 @@
 //!   rounding.
 
 pub mod access;
+pub mod alone;
 pub mod arming;
 mod arrfuncs;
 mod casts;

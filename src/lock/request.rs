@@ -146,7 +146,7 @@ impl<'r, 'a> Guard<'r, 'a> {
         let pins = HeldHere::pins();
         let pinned = taken().take_while(|request| request.lock.pin_held()).count();
         if pinned < taken().count() || pins.reserve(pinned, generation).is_err() {
-            taken().take(pinned).for_each(|request| request.lock.unpin());
+            taken().take(pinned).for_each(|request| request.lock.unpin(false));
             return Pins { guard: self, released: false };
         }
         taken().for_each(|request| pins.push(request.lock.address()));
@@ -155,6 +155,7 @@ impl<'r, 'a> Guard<'r, 'a> {
         Pins { guard: self, released: true }
     }
 
+    #[inline(always)]
     fn release(&self) {
         if self.requests.is_empty() {
             return;
@@ -182,18 +183,18 @@ impl Drop for Pins<'_, '_> {
         let generation = fork::generation();
         let requests = std::mem::take(&mut self.guard.requests);
         for request in requests.iter().filter(|taken| taken.hold.generation != 0) {
-            unpin(request.lock, request.hold.generation, generation);
+            unpin(request.lock, request.hold.generation, generation, false);
         }
     }
 }
 
 /// Takes back a pin that was made in generation `made`.
 #[inline]
-fn unpin(lock: &SegmentLock, made: u32, generation: u32) {
+fn unpin(lock: &SegmentLock, made: u32, generation: u32, alone: bool) {
     let pins = HeldHere::pins();
     if made == generation {
         pins.remove(lock.address());
-        lock.unpin();
+        lock.unpin(alone);
     } else {
         pins.disinherit(lock.address());
     }
@@ -204,6 +205,7 @@ fn unpin(lock: &SegmentLock, made: u32, generation: u32) {
 pub struct Pin<'a> {
     lock: &'a SegmentLock,
     generation: u32,
+    is_alone: AloneCheck,
 }
 
 impl<'a> Pin<'a> {
@@ -221,14 +223,14 @@ impl<'a> Pin<'a> {
         pins.reserve(1, generation)?;
         lock.pin(generation, is_alone())?;
         pins.push(lock.address());
-        Ok(Pin { lock, generation })
+        Ok(Pin { lock, generation, is_alone })
     }
 }
 
 impl Drop for Pin<'_> {
     #[inline]
     fn drop(&mut self) {
-        unpin(self.lock, self.generation, fork::generation());
+        unpin(self.lock, self.generation, fork::generation(), (self.is_alone)());
     }
 }
 

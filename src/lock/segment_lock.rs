@@ -125,7 +125,7 @@ impl SegmentLock {
 
     /// Takes `span` and notes in `hold` where. `generation` is the process's; `alone` says that
     /// this thread is alone ([`AloneCheck`]).
-    #[inline]
+    #[inline(always)]
     pub(super) fn acquire(
         &self,
         span: &Span,
@@ -145,7 +145,7 @@ impl SegmentLock {
     }
 
     /// Takes a slot: a reader if there is no writer, a writer if there is nobody.
-    #[inline]
+    #[inline(always)]
     fn acquire_fast(&self, span: &Span, generation: u32, alone: bool) -> Option<u32> {
         let mut current = self.word.load(Ordering::Relaxed);
         loop {
@@ -227,8 +227,14 @@ impl SegmentLock {
 
     /// Takes a pin back, in the generation in which it was made.
     #[inline]
-    pub(super) fn unpin(&self) {
-        self.word.fetch_sub(u64::from(PIN), Ordering::Release);
+    pub(super) fn unpin(&self, alone: bool) {
+        if alone {
+            // `alone`: as in `release`.
+            let before = self.word.load(Ordering::Relaxed);
+            self.word.store(before - u64::from(PIN), Ordering::Release);
+        } else {
+            self.word.fetch_sub(u64::from(PIN), Ordering::Release);
+        }
     }
 
     /// Pins the memory while a resize is at work on it, or takes that pin back, perhaps where the lock
@@ -245,7 +251,7 @@ impl SegmentLock {
     /// A lock that was made anew has no pin to take back.
     fn unpin_if_pinned(&self) {
         if state_of(self.word.load(Ordering::Relaxed)) & PINS != 0 {
-            self.unpin();
+            self.unpin(false);
         }
     }
 

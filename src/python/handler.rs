@@ -2,7 +2,7 @@
 //! code by handler mode (`handler_mode`).
 
 use crate::{
-    dtype::{access, arming, errors, register},
+    dtype::{access, alone, arming, errors, register},
     handler as functions, lock,
     numpy_abi::{self, Array, MEM_HANDLER, PyDataMem_Handler, PyDataMemAllocator},
 };
@@ -50,6 +50,7 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_mem_handler", &capsule)?;
     functions::set_unraisable_hook(|failure| errors::write_unraisable(failure, errors::MEMORY));
     crate::dtype::loan::install();
+    alone::learn();
     lock::set_wait_hook(wait_without_gil);
     lock::set_wait_check(may_wait);
     // The first lock of a process sets the handlers of `fork` up, which must not meet a fork.

@@ -246,6 +246,8 @@ def test_resize_beside_threads_that_use_the_array_is_refused_until_it_can_be_don
                 done += 1
             except ValueError as error:
                 assert "refcheck" in str(error) or "referenc" in str(error)
+            except denizen.BorrowError as error:
+                assert "cannot be resized" in str(error)
                 refusals.append(size)
             time.sleep(1e-4)
 
