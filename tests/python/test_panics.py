@@ -64,7 +64,13 @@ def integers(count=3):
 
 #: What is said instead of the panic: NumPy knows only one way in which an allocation fails, a sink's
 #: failure is the words of the client that wrote to it, and of a cast's descriptors those of NumPy.
-OTHERS = ("MemoryError", "formatting failed", "cannot cast", "unable to resolve descriptors")
+OTHERS = (
+    "MemoryError",
+    "formatting failed",
+    "cannot cast",
+    "unable to resolve descriptors",
+    "Iterator reset failed",
+)
 
 #: Where NumPy looks for a common dtype, finds none, and goes on to what needs none.
 SILENT = {"promoters": 2, "methods": 1, "scalar operators": 2}
