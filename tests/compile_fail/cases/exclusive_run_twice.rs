@@ -1,6 +1,6 @@
 //! An exclusive run cannot be copied.
 
-use denizen::erased::CellsMut;
+use denizen::erased::{CellsMut, Exclusive};
 
 fn zero_both(mut left: CellsMut<'_>, mut right: CellsMut<'_>) {
     left.zero(8);

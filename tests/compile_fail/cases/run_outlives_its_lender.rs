@@ -1,6 +1,6 @@
 //! A part of an exclusive run lives only as long as the run is lent.
 
-use denizen::erased::CellsMut;
+use denizen::erased::{CellsMut, Exclusive};
 
 fn second_half<'a>(mut cells: CellsMut<'a>) -> CellsMut<'a> {
     cells.part(1, 1)

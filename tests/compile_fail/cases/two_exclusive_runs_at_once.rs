@@ -1,6 +1,6 @@
 //! The parts of an exclusive run are lent one at a time.
 
-use denizen::erased::CellsMut;
+use denizen::erased::{CellsMut, Exclusive};
 
 fn main() {
     let mut memory = [0u64; 2];

@@ -1,6 +1,6 @@
 //! While a run is lent to readers nobody writes through it.
 
-use denizen::erased::CellsMut;
+use denizen::erased::{CellsMut, Exclusive};
 
 fn main() {
     let mut memory = [0u64; 2];
