@@ -424,7 +424,8 @@ impl Model {
             }
             // SAFETY: one live cell; a cell of zero bytes that is the default is one too.
             unsafe {
-                let mut run = CellsMut::new(cell.as_ptr(), element.size() as isize, 1, Exclusive::own());
+                let mut run =
+                    CellsMut::new(cell.as_ptr(), element.size() as isize, 1, Exclusive::own());
                 if element.has_zero_promise() {
                     let ledger = denizen::segment::Ledger::open(element, Some(segment), &run);
                     tracer.set(&mut run, value);
