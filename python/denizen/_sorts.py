@@ -3,8 +3,8 @@ place of NumPy's quicksort, which leaves the array where a comparison contradict
 
 `method` is NumPy's own method of the same name. A sorted array is partitioned by every index.
 
-NumPy compares copies of an item's bytes. So the memory is locked for reading as long as it does: what
-an order may do by way of Python ends none of the objects that are compared."""
+NumPy compares copies of an item's bytes. So the memory is locked for reading as long as it does:
+what an order may do by way of Python ends none of the objects that are compared."""
 
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
@@ -30,7 +30,7 @@ def sort(
     **others: Any,
 ) -> None:
     """Sorts in place, stably whatever `kind` says: finds the order, then moves the items."""
-    place = normalize_axis_index(axis, array.ndim)
+    place = normalize_axis_index(axis.__index__(), array.ndim)
     if not array.flags.writeable:
         raise ValueError("sort array is read-only")
     indices = array.argsort(axis=place, kind=kind, order=order, stable=stable, **others)

@@ -10,7 +10,9 @@ FUNCTION = re.compile(
     r'^( *)(?:pub(?:\([a-z]+\))? )?unsafe extern "C" fn (\$?\w+)[^;{]*\{(?!\})(.*?)^\1\}',
     re.M | re.S,
 )
-STOPS = re.compile(r"trampoline::(slot|hot|looped|looped_apart|end|failing)\(|\bboundary\(|\baccess\(|\bguarded\(")
+STOPS = re.compile(
+    r"trampoline::(slot|hot|looped|looped_apart|end|failing)\(|\bboundary\(|\baccess\(|\bguarded\("
+)
 
 #: What does nothing that may panic: it counts a reference or returns what it was given.
 HARMLESS = {
@@ -36,8 +38,6 @@ def test_every_function_that_c_code_calls_stops_panics(name):
     loose = [
         function
         for _, function, body in FUNCTION.findall(text)
-        if function not in HARMLESS
-        and (name, function) not in BARE
-        and not STOPS.search(body)
+        if function not in HARMLESS and (name, function) not in BARE and not STOPS.search(body)
     ]
     assert not loose

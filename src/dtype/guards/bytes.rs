@@ -3,7 +3,7 @@
 //!
 //! NumPy refuses views of another dtype, files and DLPack by itself, and a buffer where its format is
 //! asked for. What it leaves open is closed here, for arrays and structured scalars whose memory holds
-//! elements ([`holding::shows_ours`]):
+//! elements (`holding::shows_ours`):
 //!
 //! * the buffer protocol without a format (`readinto`, `recv_into`, `struct.pack_into`, `hashlib`,
 //!   `zlib`, `write`, `bytes`, ..), and of views of a part of a record's fields. `bf_getbuffer` is

@@ -3,8 +3,8 @@
 //! bytes NumPy holds.
 //!
 //! Such functions read only, and run with the memory of their arrays locked for reading
-//! ([`while_read`]). A sort in place finds the order first, and moves the bytes afterwards at once
-//! ([`reorder`]).
+//! (`while_read`). A sort in place finds the order first, and moves the bytes afterwards at once
+//! (`reorder`).
 
 use super::{
     super::{
