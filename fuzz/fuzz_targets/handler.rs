@@ -188,11 +188,11 @@ impl Model {
         let (tracer, other) = (self.tracer.element, self.other.element);
         match note {
             Note::None => return None,
-            Note::Right => note::leave(tracer, disarm),
-            Note::Other => note::leave(other, disarm),
+            Note::Right => note::leave(note::Content::Cells(tracer), disarm),
+            Note::Other => note::leave(note::Content::Cells(other), disarm),
             Note::Amended => {
-                note::leave(other, disarm);
-                note::amend(tracer);
+                note::leave(note::Content::Cells(other), disarm);
+                note::amend(note::Content::Cells(tracer));
             }
         }
         assert!(note::is_armed());
