@@ -212,6 +212,17 @@ unsafe fn copy_beside(element: &'static ElementType, to: Run, from: Run) -> Resu
                     if adopted {
                         refuse_to_vacate(element, from)?;
                     }
+                    // Where the runs overlap, a cell may be read after it was written.
+                    if to.shares_bytes(element.size(), &from, element.size()) {
+                        for index in 0..to.count {
+                            let from = from.part(index, 1);
+                            copy_to(element, staging.cells(index, 1), from)
+                                .map_err(|failure| failure.after(index))?;
+                            let to = (to.part(index, 1), segment);
+                            put_staged(element, to, right, staging, index);
+                        }
+                        return Ok(());
+                    }
                     let mut copied = copy_to(element, staging.cells(0, to.count), from);
                     if adopted && copied.is_ok() {
                         copied = rules::materialise(element, staging.cells(0, to.count));
