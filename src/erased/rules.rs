@@ -159,22 +159,8 @@ pub unsafe fn clear(element: &ElementType, mut cells: CellsMut<'_>) -> Result<()
         // SAFETY: zero bytes count as live.
         return unsafe { destroy_and_zero(element, cells) };
     }
-    let mut outcome = Ok(());
-    let mut start = 0;
-    while start < cells.len() {
-        let count = (cells.len() - start).min(CELLS_PER_MASK);
-        let mut part = cells.part(start, count);
-        let live = element.vacancy().live_mask(part.as_cells());
-        for (first, length, (live, _)) in stretches(live, 0, count) {
-            if live {
-                // SAFETY: the mask says so.
-                let result = unsafe { destroy_and_zero(element, part.part(first, length)) };
-                outcome = outcome.and(result.map_err(|failure| failure.after(start + first)));
-            }
-        }
-        start += count;
-    }
-    outcome
+    // SAFETY: the stretches are live.
+    each_live(element, cells, |live| unsafe { destroy_and_zero(element, live) })
 }
 
 /// Ends every live object, once. What the bytes of the cells are afterwards says nothing: the caller
@@ -185,12 +171,22 @@ pub unsafe fn clear(element: &ElementType, mut cells: CellsMut<'_>) -> Result<()
 ///
 /// # Safety
 /// Cells of `element` under rule 1, which nobody looks at before they are zeroed.
-pub unsafe fn end(element: &ElementType, mut cells: CellsMut<'_>) -> Result<(), Failure> {
+pub unsafe fn end(element: &ElementType, cells: CellsMut<'_>) -> Result<(), Failure> {
     debug_assert!(element.has_zero_promise());
     if element.zero_is_default() {
         // SAFETY: zero bytes count as live.
         return unsafe { element.destroy(cells) };
     }
+    // SAFETY: the stretches are live.
+    each_live(element, cells, |live| unsafe { element.destroy(live) })
+}
+
+/// Calls `work` with each stretch of live cells, also after it failed. The first failure is returned.
+fn each_live(
+    element: &ElementType,
+    mut cells: CellsMut<'_>,
+    mut work: impl FnMut(CellsMut<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let mut outcome = Ok(());
     let mut start = 0;
     while start < cells.len() {
@@ -199,8 +195,7 @@ pub unsafe fn end(element: &ElementType, mut cells: CellsMut<'_>) -> Result<(), 
         let live = element.vacancy().live_mask(part.as_cells());
         for (first, length, (live, _)) in stretches(live, 0, count) {
             if live {
-                // SAFETY: the mask says so.
-                let result = unsafe { element.destroy(part.part(first, length)) };
+                let result = work(part.part(first, length));
                 outcome = outcome.and(result.map_err(|failure| failure.after(start + first)));
             }
         }
