@@ -56,6 +56,7 @@ class Crew:
         self.forker = Worker(threads, at="fork")
 
     def run(self, seconds: float) -> None:
+        self.warm_up()
         end = time.monotonic() + seconds
         for worker in self.everybody():
             work = self.fork_on_and_on if worker is self.forker else self.work
@@ -72,6 +73,18 @@ class Crew:
                 self.watch()
                 worker.thread.join(0.2)
         faulthandler.cancel_dump_traceback_later()
+
+    def warm_up(self) -> None:
+        """Each operation in this thread alone: what they import, codecs too, is there before a fork
+        can find the lock of a module held by a thread that its child does not have."""
+        hand = Hand(self.pool, random.Random(f"{self.seed}/warm up"))
+        for name in sorted(self.operations.keys() - {"light_a_fuse"}):
+            for _ in range(4):
+                try:
+                    self.operations[name](hand)
+                except Exception as error:
+                    if not is_expected(error):
+                        raise
 
     def everybody(self) -> list[Worker]:
         return [*self.workers, self.forker]
