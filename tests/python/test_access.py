@@ -12,7 +12,7 @@ HELPERS = """
 import gc, importlib.util, pickle, sys, threading, time
 import numpy as np
 import denizen
-from denizen.check.process import Task, run_tasks
+from denizen.check.runner.process import Task, run_tasks
 
 # The types of C++, where they are built.
 if importlib.util.find_spec("cpp_hostile"):

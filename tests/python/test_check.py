@@ -17,13 +17,13 @@ from c_extension import build, load
 import denizen
 from denizen import check
 from denizen.check import Verdict
-from denizen.check.element import Element, find_dtype
-from denizen.check.expected import BUNDLED, in_range, read_expected
 from denizen.check.operations import tables
-from denizen.check.oracle import Comparison
-from denizen.check.probing import probe
-from denizen.check.process import Task, run_tasks
 from denizen.check.runner import selected
+from denizen.check.runner.probe import probe
+from denizen.check.runner.process import Task, run_tasks
+from denizen.check.subject.element import Element, find_dtype
+from denizen.check.verdict.comparison import Comparison
+from denizen.check.verdict.expected import BUNDLED, in_range, read_expected
 
 #: Loops of the broken type, and what comes of them.
 FAULTS = {
@@ -211,8 +211,8 @@ def test_values_that_end_the_process_are_one_line_that_says_what_to_do(end, how)
 @pytest.mark.unsanitized
 def test_no_way_to_values_that_survives_is_one_line_that_says_what_to_do(monkeypatch):
     die = ("a crash", lambda *_: os.kill(os.getpid(), 11), [])
-    monkeypatch.setattr("denizen.check.probing.ways_of", lambda dtype: [die])
-    monkeypatch.setattr("denizen.check.element.ways_of", lambda dtype: [die])
+    monkeypatch.setattr("denizen.check.runner.probe.ways_of", lambda dtype: [die])
+    monkeypatch.setattr("denizen.check.subject.element.ways_of", lambda dtype: [die])
     with pytest.raises(check.ElementError, match="from a crash ended with SIGSEGV.*--values"):
         check.run(denizen.Integer, tables=[table(it=lambda s: s.a)])
 
@@ -457,7 +457,7 @@ def test_operations_end_with_the_process_that_started_them(tmp_path):
     note = tmp_path / "note"
     program = f"""
 import os, time
-from denizen.check.process import Task, run_tasks
+from denizen.check.runner.process import Task, run_tasks
 def work():
     open({str(note)!r}, "w").write(str(os.getpid()))
     time.sleep(600)
@@ -478,7 +478,7 @@ list(run_tasks([Task(work, 600.0)], 1))
 def test_an_interrupt_ends_a_run_whenever_it_comes():
     program = """
 import os
-from denizen.check.process import Task, run_tasks
+from denizen.check.runner.process import Task, run_tasks
 print("ready", flush=True)
 list(run_tasks([Task(os.getpid, 20.0)] * 100_000, 2))
 """
@@ -677,7 +677,7 @@ def test_expected_refusals_are_counted_unless_verbose():
 
 
 def test_the_page_has_a_cell_an_operation_and_loads_nothing(faults):
-    from denizen.check.page import page
+    from denizen.check.report.page import page
 
     text = page(faults)
     assert text.count('<button class="cell') == len(faults.results)
@@ -691,7 +691,7 @@ def test_the_page_has_a_cell_an_operation_and_loads_nothing(faults):
 
 
 def test_pages_show_text_as_text():
-    from denizen.check.page import page
+    from denizen.check.report.page import page
 
     result = judged(lambda s: s.is_oracle or _raise(SystemError("<script>alert(1)</script>")))
     report = check.Report("m.<b>T", "1", "2", "3", "v", "c", ("<i>",), (result,), (), 0.0)

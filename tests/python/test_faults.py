@@ -13,10 +13,10 @@ import pytest
 import denizen
 from denizen import _runtime
 from denizen.check import Table
-from denizen.check.element import ElementError
 from denizen.check.faults import run_faults, source_named
 from denizen.check.faults.known import read_known
-from denizen.check.faults.trial import spread
+from denizen.check.faults.worker import spread
+from denizen.check.subject.element import ElementError
 
 KEPT = []
 

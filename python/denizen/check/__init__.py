@@ -9,14 +9,12 @@ scalars, and what it gives is compared. Nothing may differ, leak or crash; what 
 cannot do must be refused with a message that says why.
 """
 
-from .element import ElementError
-from .expected import ExpectedError
 from .faults import FaultReport, run_faults
-from .judge import Verdict
-from .operation import Operation, Table
+from .operations import Operation, Table
 from .report import Report, Result, Stale
 from .runner import run
-from .subject import Subject
+from .subject import ElementError, Subject
+from .verdict import ExpectedError, Verdict
 
 __all__ = [
     "ElementError",

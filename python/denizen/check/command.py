@@ -121,10 +121,10 @@ def _contradiction(options: argparse.Namespace) -> str | None:
 
 def _run(options: argparse.Namespace) -> int:
     # Imported here: the other commands need none of the operations.
-    from .element import ElementError, find_dtype, find_values
-    from .expected import ExpectedError
-    from .page import page
+    from .report.page import page
     from .runner import run, selected
+    from .subject.element import ElementError, find_dtype, find_values
+    from .verdict import ExpectedError
 
     if options.list:
         for operation in selected(options.only, options.section):
@@ -177,10 +177,10 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _run_faults(options: argparse.Namespace) -> int:
-    from .element import ElementError, find_dtype, find_values
     from .faults import run_faults
     from .faults.source import ENVIRONMENT, restart_counting
     from .runner import selected
+    from .subject.element import ElementError, find_dtype, find_values
 
     kinds = options.kind or ["allocation", "element"]
     if "element" in kinds and os.environ.get(ENVIRONMENT) != "1":

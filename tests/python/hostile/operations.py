@@ -7,8 +7,7 @@ import pickle
 import numpy as np
 
 import denizen
-from denizen.check.operation import Table
-from denizen.check.operations import tables
+from denizen.check.operations import Table, tables
 
 DIRECT = Table("direct")
 add = DIRECT.add

@@ -12,7 +12,7 @@ import sys
 import time
 from dataclasses import dataclass, field
 
-from denizen.check.process import Task, run_tasks
+from denizen.check.runner.process import Task, run_tasks
 
 from .attack import Attack, Range, attacks_on
 from .subjects import cells

@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from denizen.check.element import Element, Probe
 from denizen.check.subject import Subject
+from denizen.check.subject.element import Element, Probe
 
 #: Where the types are. Those of C++ are there only where they were built.
 MODULES = ("denizen_hostile", "cpp_hostile")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..expected import in_range
+from ..verdict.expected import in_range
 from .report import FaultFinding
 
 __all__ = ["Known", "explained", "read_known"]

@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..element import as_values, find_dtype
-from ..operation import Operation, Table
-from ..probing import probed
-from ..process import Ending, Task, run_tasks
-from ..runner import selected
+from ..operations.operation import Operation, Table
+from ..runner.probe import probed
+from ..runner.process import Ending, Task, run_tasks
+from ..runner.run import selected
+from ..subject.element import as_values, find_dtype
 from .known import explained
 from .report import FaultFinding, FaultReport, Tried
 from .source import Source, source_named
-from .trial import Place, Server
+from .worker import Place, Server
 
 __all__ = ["run_faults"]
 

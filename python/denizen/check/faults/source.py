@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn, Protocol
 
 from ... import _runtime
-from ..element import ElementError, named
+from ..subject.element import ElementError, named
 
 __all__ = [
     "ENVIRONMENT",

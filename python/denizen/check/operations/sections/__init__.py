@@ -1,0 +1,1 @@
+"""Operations of NumPy's, one module a section; each has its `TABLE`."""
