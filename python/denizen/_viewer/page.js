@@ -1,5 +1,5 @@
-const samples = JSON.parse(document.getElementById('samples')?.textContent ?? 'null');
-if (samples) {
+// The timeline of an audit: numbers at the pointer or the slider, lines that are marked or hidden.
+function readTimeline(samples) {
   const plot = document.getElementById('plot');
   const cursor = document.getElementById('cursor');
   const slider = document.getElementById('moment');
@@ -26,14 +26,14 @@ if (samples) {
     buttons.forEach((button, line) => { button.lastChild.textContent = resting[1][line]; });
   }
   // The last moment at or before the pointer: counts hold until the next one.
-  function nearest(event) {
+  function indexAt(event) {
     const box = plot.getBoundingClientRect();
     const seconds = samples.end * (event.clientX - box.left) / box.width;
-    let index = samples.seconds.findLastIndex(moment => moment <= seconds);
+    const index = samples.seconds.findLastIndex(moment => moment <= seconds);
     return Math.max(index, 0);
   }
-  plot.addEventListener('pointermove', event => show(nearest(event)));
-  plot.addEventListener('pointerdown', event => show(nearest(event)));
+  plot.addEventListener('pointermove', event => show(indexAt(event)));
+  plot.addEventListener('pointerdown', event => show(indexAt(event)));
   plot.addEventListener('pointerleave', event => { if (event.pointerType === 'mouse') rest(); });
   slider.addEventListener('input', () => show(Number(slider.value)));
   slider.addEventListener('focus', () => show(Number(slider.value)));
@@ -55,3 +55,31 @@ if (samples) {
     });
   });
 }
+
+// The verdicts of a check: what happened in the operation of a cell.
+function readVerdicts(detail) {
+  const resting = detail.innerHTML;
+  let chosen = null;
+  function show(cell) {
+    const info = document.getElementById(cell.dataset.info);
+    detail.replaceChildren(info.content.cloneNode(true));
+  }
+  function rest() { chosen ? show(chosen) : detail.innerHTML = resting; }
+  for (const cell of document.querySelectorAll('button.cell')) {
+    cell.addEventListener('mouseenter', () => show(cell));
+    cell.addEventListener('focus', () => show(cell));
+    cell.addEventListener('mouseleave', rest);
+    cell.addEventListener('blur', rest);
+    cell.addEventListener('click', () => {
+      chosen?.setAttribute('aria-expanded', 'false');
+      chosen = chosen === cell ? null : cell;
+      chosen?.setAttribute('aria-expanded', 'true');
+      rest();
+    });
+  }
+}
+
+const samples = document.getElementById('samples');
+if (samples) readTimeline(JSON.parse(samples.textContent));
+const detail = document.getElementById('detail');
+if (detail) readVerdicts(detail);
