@@ -32,7 +32,7 @@ _MOST_PLACES = 5
 #: Frames of a stack before those that are left out of it.
 _EDGE = 50
 
-#: Stack frames of these packages are between the test and Python; nobody looks for a leak there.
+#: Stack frames of these packages are between the test and Python; no leak is looked for there.
 _RUNNERS = ("_pytest", "pluggy", "unittest", "xdist")
 
 _MARKER = f"""\
@@ -86,8 +86,8 @@ class _Watch:
         #: What is alive at its end and was not before.
         self.left: Counter[str] = Counter()
         #: What fixtures made that may outlive the test: objects by type, and by place.
-        self.excused: Counter[str] = Counter()
-        self.excused_places: Counter[_Place] = Counter()
+        self.exempt: Counter[str] = Counter()
+        self.exempt_places: Counter[_Place] = Counter()
 
     def begin(self) -> None:
         from denizen import Audit
@@ -117,15 +117,15 @@ class _Watch:
         return _live() - self.before
 
     @contextmanager
-    def excusing(self) -> Iterator[None]:
+    def exempting(self) -> Iterator[None]:
         """What is made in this block may outlive the test."""
         assert self.audit is not None
         gc.collect()
         objects, places = self.leaked(), _places(self.audit)
         yield
         gc.collect()
-        self.excused += self.leaked() - objects
-        self.excused_places += _places(self.audit) - places
+        self.exempt += self.leaked() - objects
+        self.exempt_places += _places(self.audit) - places
 
     def complaint(self) -> str | None:
         """What to say of the objects that outlive the test, if any do that may not."""
@@ -134,7 +134,7 @@ class _Watch:
         allow = self.settings.allow
         if allow and (unknown := _unknown(allow)):
             return f"{self.item.nodeid}: the marker {_NAME} {unknown}"
-        left = self.left - self.excused
+        left = self.left - self.exempt
         left = Counter({n: c for n, c in left.items() if c > allow.get(n, 0)})
         if not left:
             return None
@@ -149,11 +149,11 @@ class _Watch:
         from denizen._audit.text import leak_lines
 
         assert self.audit is not None
-        excused = self.excused_places.copy()
+        exempt = self.exempt_places.copy()
         shown = 0
         for leak in self.audit.leaks:
-            free = min(excused[place := _place(leak)], leak["count"])
-            excused[place] -= free
+            free = min(exempt[place := _place(leak)], leak["count"])
+            exempt[place] -= free
             if leak["type"] not in types or leak["count"] == free:
                 continue
             if shown == _MOST_PLACES:
@@ -178,7 +178,7 @@ class _Garbage:
 
     A test that leaves nothing behind needs none. What is left behind may be garbage, most often
     young. Older garbage that ends with it would make up for what the test leaves behind, so it is
-    collected before the test: after code that was not watched, and after failures.
+    collected before the test: after code that was not audited, and after failures.
     """
 
     def __init__(self) -> None:
@@ -328,7 +328,7 @@ def pytest_fixture_setup(
     if not _watches or fixturedef.scope == "function" or isinstance(request.node, pytest.Item):
         yield
         return
-    with _watches[-1].excusing():
+    with _watches[-1].exempting():
         yield
 
 

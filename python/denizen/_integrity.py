@@ -40,7 +40,7 @@ class integrity:
 
 @dataclass(frozen=True)
 class Finding:
-    """Memory of an array that something wrote to that had no business there."""
+    """Memory of an array that was overwritten by what does not own it."""
 
     #: Address of the first cell; of the whole block where its header cannot be believed.
     address: int
@@ -63,8 +63,8 @@ class Finding:
 def check_memory() -> list[Finding]:
     """Check the memory of all living arrays now: headers, canaries, and cells against their bitmap.
 
-    Returns what is damaged, an empty list where nothing is. Takes time in proportion to the memory
-    of all arrays. What was reported before, when an array was freed, is left out. Cells that
+    Returns what was overwritten, an empty list where nothing was. Takes time in proportion to the
+    memory of all arrays. What was reported before, when an array was freed, is left out. Cells that
     another thread is at work on are not looked at.
     """
     return [

@@ -84,7 +84,7 @@ class Audit(ContextDecorator):
         #: Whether garbage is collected at the beginning and at the end.
         self._collects = collects
         self._number: int | None = None
-        self._around: CodeType | None = None
+        self._enclosing: CodeType | None = None
         self._report: Report | None = None
         #: What was alive when the program's modules were about to be dropped.
         self._before: list[dict[str, Any]] = []
@@ -101,7 +101,7 @@ class Audit(ContextDecorator):
     def __enter__(self) -> Self:
         if self._number is not None or self._report is not None:
             raise RuntimeError("an audit is for one block; call `denizen.audit()` for each")
-        self._around = _caller()
+        self._enclosing = _caller()
         if self._collects:
             gc.collect()
         self._number = _runtime._audit_begin(self._trace, libraries())
@@ -145,7 +145,7 @@ class Audit(ContextDecorator):
             _runtime._audit_books(number),
             target=self._target,
             trace=self._trace,
-            around=self._around,
+            enclosing=self._enclosing,
             before=self._before,
         )
 
@@ -229,13 +229,13 @@ def audit(*, trace: bool = False, raises: bool = True) -> Audit:
     (3, 'kept = np.array([1, 2, 3], dtype=denizen.Rational)')
 
     Garbage is collected on entry and on exit, so that only reachable objects count; bind no array
-    to a name that lives longer than the block. Every element type is watched, those registered in
+    to a name that lives longer than the block. Every element type is audited, those registered in
     the block too, and every thread. Blocks nest. An exception from the block passes through
     unchanged: its traceback keeps arrays alive.
 
     Of each place in the program a few dozen stacks are kept whole; with `trace` all of them are.
     While an audit runs every array of an element type asks Python where it is made, which takes a
-    few hundred nanoseconds, as do other entries in the books; when none runs, nothing is recorded.
+    few hundred nanoseconds, as do other entries in the ledger; when none runs, nothing is recorded.
 
     The block should begin and end in one thread or task of the program that is otherwise at rest:
     objects that other threads make meanwhile count as its own.

@@ -105,7 +105,7 @@ def _run(options: argparse.Namespace) -> int:
     report = audit.to_dict()
     report["notes"] += _notes(daemons)
     written = [_write(file, content(audit)) for file, content in wanted]
-    # When the files are there: nobody may be at the other end of the streams.
+    # When the files are there: the other end of the streams may be closed.
     written.append(_write(sys.stderr, f"\n{audit}\n"))
     if options.json == "-":
         # What the program printed may end within a line.
@@ -129,7 +129,7 @@ def _misplaced(options: argparse.Namespace, script: str, arguments: Sequence[str
         if argument == "--":
             break
         name, separator, _ = argument.partition("=")
-        # Whoever gave it in front of the program as well knows the difference.
+        # One that stands in front of the program as well is ours: the user knows the difference.
         if name in _OPTIONS and not getattr(options, name.lstrip("-")):
             end = place + 1 + (_OPTIONS[name] and not separator)
             found += arguments[place:end]

@@ -116,7 +116,7 @@ def _find(name: str) -> ModuleSpec:
 
 
 def _status(error: BaseException) -> int:
-    """What Python does with an exception that nobody caught; the exit status."""
+    """What Python does with an exception that was not caught; the exit status."""
     if isinstance(error, SystemExit):
         if error.code is None:
             return 0

@@ -1,4 +1,4 @@
-"""The report of an audit: the recorder's books with every place in the program spelled out."""
+"""The report of an audit: the recorder's ledger with every place in the program spelled out."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Reconciled(TypedDict):
 
 
 class Corruption(TypedDict):
-    """Memory of a segment that somebody wrote over."""
+    """Memory of a segment that was written over."""
 
     segment: str
     what: str
@@ -138,8 +138,8 @@ class Report(TypedDict):
 
 @cache
 def libraries() -> list[tuple[str, bool]]:
-    """Beginnings of names of files, and whether the code in such a file is a library's, in which
-    nobody looks for the place where an object was made: Python's own, NumPy's and denizen's."""
+    """Beginnings of names of files, and whether the code in such a file is a library's, which
+    is not the place where an object was made: Python's own, NumPy's and denizen's."""
     # Not by `sysconfig`: it fills tables when it is asked first, in Python 3.11 without a lock, in
     # newer ones under one that a fork may find held.
     installed = [*site.getsitepackages(), site.getusersitepackages()]
@@ -152,25 +152,25 @@ def libraries() -> list[tuple[str, bool]]:
 
 
 def make_report(
-    books: dict[str, Any],
+    ledger: dict[str, Any],
     *,
     target: str,
     trace: bool,
-    around: CodeType | None,
+    enclosing: CodeType | None,
     before: Sequence[dict[str, Any]] = (),
 ) -> Report:
-    """The report that the recorder's books make. Stacks end with the code that the audit is in,
-    where it is known. `before` has the leaks of the same audit's books at the program's end, before
-    its modules were dropped."""
-    sites = _Sites(books["lines"], around)
+    """The report that the recorder's ledger makes. Stacks end with the code that the audit is in,
+    where it is known. `before` has the leaks of the same audit's ledger at the program's end,
+    before its modules were dropped."""
+    sites = _Sites(ledger["lines"], enclosing)
     types: dict[str, TypeFigures] = {}
-    for name, figures in books["types"].items():
+    for name, figures in ledger["types"].items():
         figures["leaked"] = max(figures["live"] - figures["live_before"], 0)
         types[name] = figures
-    leaks = sites.leaks(books["leaks"], trace)
-    held = sites.leaks(_gone(before, books["leaks"]), trace)
-    for kind in ("foreign", "reconciled", "corruptions"):
-        for row in books[kind]:
+    leaks = sites.leaks(ledger["leaks"], trace)
+    held = sites.leaks(_gone(before, ledger["leaks"]), trace)
+    for section in ("foreign", "reconciled", "corruptions"):
+        for row in ledger[section]:
             row["site"] = sites.at(row["site"])
             if "stack" in row:
                 numbers, row["left_out"] = sites.cut(row["stack"], row["left_out"])
@@ -183,14 +183,16 @@ def make_report(
         "numpy": np.__version__,
         "target": target,
         "trace": trace,
-        "seconds": books["seconds"],
+        "seconds": ledger["seconds"],
         "types": types,
         "leaks": sorted(leaks, key=lambda leak: -leak["count"]),
         "held": sorted(held, key=lambda leak: -leak["count"]),
-        "foreign": sorted(books["foreign"], key=lambda row: -row["constructed"] - row["relocated"]),
-        "reconciled": sorted(books["reconciled"], key=lambda row: -row["bits"]),
-        "corruptions": books["corruptions"],
-        "timeline": books["timeline"],
+        "foreign": sorted(
+            ledger["foreign"], key=lambda row: -row["constructed"] - row["relocated"]
+        ),
+        "reconciled": sorted(ledger["reconciled"], key=lambda row: -row["bits"]),
+        "corruptions": ledger["corruptions"],
+        "timeline": ledger["timeline"],
         "notes": [],
     }
 
@@ -214,9 +216,9 @@ def _gone(
 class _Sites:
     """Places by their numbers, each looked up once."""
 
-    def __init__(self, lines: list[tuple[CodeType, int]], around: CodeType | None) -> None:
+    def __init__(self, lines: list[tuple[CodeType, int]], enclosing: CodeType | None) -> None:
         self._lines = lines
-        self._around = around
+        self._enclosing = enclosing
         self._known: dict[int, Site] = {}
 
     def at(self, number: int | None) -> Site | None:
@@ -233,10 +235,10 @@ class _Sites:
         return self._known[number]
 
     def cut(self, numbers: Sequence[int], left_out: int) -> _Stack:
-        """The frames from the innermost one to that of the code around the audit, and how many are
-        left out after the first `_EDGE` of them."""
+        """The frames from the innermost one to that of the code that the audit is in, and how many
+        are left out after the first `_EDGE` of them."""
         for index in reversed(range(len(numbers))):
-            if self._lines[numbers[index]][0] is self._around:
+            if self._lines[numbers[index]][0] is self._enclosing:
                 numbers = numbers[: index + 1]
                 break
         # Those of the command, which runs the program.
@@ -286,7 +288,7 @@ class _Sites:
         if site is None or not row["stack"] or row["stack"][-1] != site:
             return False
         code = self._lines[site][0]
-        return code is not self._around and code.co_name != "<module>"
+        return code is not self._enclosing and code.co_name != "<module>"
 
 
 #: Numbers of lines, the innermost first, and how many more there are after the first `_EDGE`.

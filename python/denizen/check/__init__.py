@@ -7,6 +7,10 @@
 Each operation runs in a process of its own, on arrays of the type and on object arrays of its
 scalars, and what it gives is compared. Nothing may differ, leak or crash; what a type or NumPy
 cannot do must be refused with a message that says why.
+
+The folders import one another one way, from the last to the first: `subject`, what is checked;
+`operations`; `verdict`, how a result is judged; `report`; `runner`, the processes; `faults`, the
+operations again with each of their steps failing once. `command` is the command line.
 """
 
 from .faults import FaultReport, run_faults

@@ -178,13 +178,13 @@ def _run(options: argparse.Namespace) -> int:
 
 def _run_faults(options: argparse.Namespace) -> int:
     from .faults import run_faults
-    from .faults.source import ENVIRONMENT, restart_counting
+    from .faults.source import ENVIRONMENT, restart_with_faults
     from .runner import selected
     from .subject.element import ElementError, find_dtype, find_values
 
     kinds = options.kind or ["allocation", "element"]
     if "element" in kinds and os.environ.get(ENVIRONMENT) != "1":
-        restart_counting()
+        restart_with_faults()
     # As Ctrl-C does: what was begun is cleaned up.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     bar = _Bar()

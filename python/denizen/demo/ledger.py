@@ -21,7 +21,7 @@ class Ledger:
     constructed: int
     #: Objects destroyed.
     destroyed: int
-    #: Objects more alive than before; 0 when the books balance.
+    #: Objects more alive than before; 0 when each was destroyed.
     live: int
 
     @property

@@ -1,6 +1,6 @@
 """`denizen check --faults`: every operation again, with each of its steps failing once."""
 
-from .report import FaultFinding, FaultReport, Tried
+from .report import FaultFinding, FaultReport, FaultRuns
 from .run import run_faults
 from .source import KINDS, Source, source_named
 
@@ -8,8 +8,8 @@ __all__ = [
     "KINDS",
     "FaultFinding",
     "FaultReport",
+    "FaultRuns",
     "Source",
-    "Tried",
     "run_faults",
     "source_named",
 ]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
-__all__ = ["FORMAT", "FaultFinding", "FaultReport", "Tried"]
+__all__ = ["FORMAT", "FaultFinding", "FaultReport", "FaultRuns"]
 
 #: Version of the JSON format. Keys may be added to a version; none goes or changes its meaning.
 FORMAT = 1
@@ -18,8 +18,8 @@ _NAMED = 30
 
 
 @dataclass
-class Tried:
-    """One operation with the steps of one kind."""
+class FaultRuns:
+    """The runs of one operation, in each of which a step of one kind was to fail."""
 
     operation: str
     kind: str
@@ -31,9 +31,9 @@ class Tried:
     tried: int = 0
     #: Runs that ended with the planned failure.
     raised: int = 0
-    #: Runs with the right result, the failure reported as one that nobody could raise.
+    #: Runs with the right result, the failure reported as one that Python could not raise.
     reported: int = 0
-    #: Runs in which a step failed, and nobody needed it: the result is right.
+    #: Runs in which a step failed that was not needed: the result is right.
     survived: int = 0
     #: Runs that did not come to the step: they take another way each time.
     missed: int = 0
@@ -68,7 +68,7 @@ class FaultReport:
     numpy: str
     python: str
     kinds: tuple[str, ...]
-    tried: tuple[Tried, ...]
+    tried: tuple[FaultRuns, ...]
     findings: tuple[FaultFinding, ...]
     #: Most steps of an operation that were made to fail; beyond it, an even sample.
     limit: int

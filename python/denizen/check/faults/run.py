@@ -21,9 +21,9 @@ from ..runner.process import Ending, Task, run_tasks
 from ..runner.run import selected
 from ..subject.element import as_values, find_dtype
 from .known import explained
-from .report import FaultFinding, FaultReport, Tried
+from .report import FaultFinding, FaultReport, FaultRuns
 from .source import Source, source_named
-from .worker import Place, Server
+from .worker import Progress, Worker
 
 __all__ = ["run_faults"]
 
@@ -39,27 +39,27 @@ _CHUNK_SECONDS = 900.0
 _CRASHES = 3
 
 #: Called now and then: how many operations are done, of how many, and what was found so far.
-Progress = Callable[[int, int, int], None]
+OnProgress = Callable[[int, int, int], None]
 
 
 class _Chunk:
-    """Some operations, from a place on."""
+    """Some operations, from one of their runs on."""
 
     def __init__(self, operations: Sequence[Operation], log: Path) -> None:
         self.operations = operations
         self.log = log
-        self.place = Place(mmap.mmap(-1, mmap.PAGESIZE))
+        self.progress = Progress(mmap.mmap(-1, mmap.PAGESIZE))
         self.start = (0, 0, 0)
         self.crashes: dict[tuple[int, int], int] = {}
 
     def after_crash(self, kinds: int) -> bool:
         """Set the start behind the crash; whether anything is left there."""
-        kind, operation, turn = self.place.read()[:3]
+        kind, operation, run = self.progress.read()[:3]
         crashes = self.crashes[kind, operation] = self.crashes.get((kind, operation), 0) + 1
-        if turn < 0 or crashes >= _CRASHES:
+        if run < 0 or crashes >= _CRASHES:
             self.start = (kind, operation + 1, 0)
         else:
-            self.start = (kind, operation, turn + 1)
+            self.start = (kind, operation, run + 1)
         if self.start[1] == len(self.operations):
             self.start = (kind + 1, 0, 0)
         return self.start[0] < kinds
@@ -78,7 +78,7 @@ def run_faults(
     budget: float = BUDGET,
     values: Callable[[], Iterable[Any]] | Sequence[Any] | None = None,
     tables: Iterable[Table] | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> FaultReport:
     """Run NumPy's operations on an element type with each of their steps failing once.
 
@@ -91,12 +91,12 @@ def run_faults(
     """
     started = time.monotonic()
     operations = selected(only, section, tables)[::every]
-    given = None if values is None else as_values(values, "--values")
+    supplied = None if values is None else as_values(values, "--values")
     workers = max(1, jobs if jobs is not None else len(os.sched_getaffinity(0)))
     dtype = find_dtype(element)
     sources: list[tuple[str, Source]] = [(kind, source_named(kind)) for kind in kinds]
-    checked = probed(dtype, given, timeout, workers)
-    tried: list[Tried] = []
+    checked = probed(dtype, supplied, timeout, workers)
+    tried: list[FaultRuns] = []
     findings: list[FaultFinding] = []
     with tempfile.TemporaryDirectory(prefix="denizen-faults-") as name:
         folder = Path(name)
@@ -110,17 +110,17 @@ def run_faults(
             tasks = [
                 Task(
                     functools.partial(
-                        Server(
+                        Worker(
                             checked,
                             chunk.operations,
                             sources,
                             folder,
                             chunk.log,
-                            chunk.place,
+                            chunk.progress,
                             limit=limit,
                             seconds=timeout,
                             budget=budget,
-                        ).serve,
+                        ).work,
                         *chunk.start,
                     ),
                     _CHUNK_SECONDS,
@@ -128,8 +128,8 @@ def run_faults(
                 for chunk in waiting
             ]
             again = []
-            for place, ending in run_tasks(tasks, workers):
-                chunk = waiting[place]
+            for index, ending in run_tasks(tasks, workers):
+                chunk = waiting[index]
                 if ending.failure is None:
                     done += len(chunk.operations)
                 else:
@@ -147,7 +147,7 @@ def run_faults(
             _read(chunk.log, tried, findings)
     from denizen import __version__
 
-    order = {operation.title: place for place, operation in enumerate(operations)}
+    order = {operation.title: index for index, operation in enumerate(operations)}
     return FaultReport(
         type=checked.name,
         denizen=__version__,
@@ -167,9 +167,9 @@ def run_faults(
 
 def _crash(
     chunk: _Chunk, ending: Ending, sources: Sequence[tuple[str, Source]]
-) -> tuple[FaultFinding, Tried]:
+) -> tuple[FaultFinding, FaultRuns]:
     """What a process was at when it died, and what it had done of that."""
-    kind, operation, turn, steps, tried, raised, reported, survived = chunk.place.read()
+    kind, operation, run, steps, tried, raised, reported, survived = chunk.progress.read()
     title, name = chunk.operations[operation].title, sources[kind][0]
     failure = (ending.failure or "").strip()
     first, _, rest = failure.partition("\n")
@@ -177,26 +177,26 @@ def _crash(
     if detail == "SIGALRM":
         detail = "no end"
     errors = "\n".join(filter(None, (rest, ending.errors)))
-    finding = FaultFinding(title, name, turn, "crashes", detail, errors)
-    return finding, Tried(title, name, steps, 0, tried + 1, raised, reported, survived)
+    finding = FaultFinding(title, name, run, "crashes", detail, errors)
+    return finding, FaultRuns(title, name, steps, 0, tried + 1, raised, reported, survived)
 
 
-def _read(log: Path, tried: list[Tried], findings: list[FaultFinding]) -> None:
+def _read(log: Path, tried: list[FaultRuns], findings: list[FaultFinding]) -> None:
     if not log.exists():
         return
     for line in log.read_text().splitlines():
         name, content = json.loads(line)
-        if name == Tried.__name__:
-            tried.append(Tried(**content))
+        if name == FaultRuns.__name__:
+            tried.append(FaultRuns(**content))
         else:
             findings.append(FaultFinding(**content))
 
 
-def _merged(tried: list[Tried], order: dict[str, int]) -> list[Tried]:
+def _merged(tried: list[FaultRuns], order: dict[str, int]) -> list[FaultRuns]:
     """One entry for each operation and kind, from the parts between crashes."""
-    merged: dict[tuple[str, str], Tried] = {}
+    merged: dict[tuple[str, str], FaultRuns] = {}
     for part in tried:
-        known = merged.setdefault((part.operation, part.kind), Tried(part.operation, part.kind))
+        known = merged.setdefault((part.operation, part.kind), FaultRuns(part.operation, part.kind))
         known.steps = max(known.steps, part.steps)
         known.planned = max(known.planned, part.planned)
         for function, count in part.functions.items():

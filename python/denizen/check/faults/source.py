@@ -16,14 +16,14 @@ __all__ = [
     "PLANNED",
     "RuntimeSource",
     "Source",
-    "restart_counting",
+    "restart_with_faults",
     "source_named",
 ]
 
 #: Kinds of step that the runtime can make fail, and what they are.
 KINDS = {
     "allocation": "a block of memory for an array, or what is allocated beside one",
-    "heap": "a request of the runtime to its own heap: scratch space, books, messages",
+    "heap": "a request of the runtime to its own heap: scratch space, ledger, messages",
     "element": "one element in an operation of its type",
 }
 #: What planned failures of elements say.
@@ -88,7 +88,7 @@ def _sources_of(module: Any) -> Iterator[str]:
     return (name for name, value in vars(module).items() if _is_source(value))
 
 
-def restart_counting() -> NoReturn:
+def restart_with_faults() -> NoReturn:
     """Start this program again, so that all types count their elements."""
     os.environ[ENVIRONMENT] = "1"
     sys.stdout.flush()

@@ -20,38 +20,38 @@ from ..subject.element import Element
 from ..subject.subject import Subject
 from ..verdict.comparison import Comparison
 from ..verdict.errors import forget, in_words, lost_exceptions
-from .report import FaultFinding, Tried
+from .report import FaultFinding, FaultRuns
 from .source import PLANNED, RuntimeSource, Source
 
-__all__ = ["Place", "Server"]
+__all__ = ["Progress", "Worker"]
 
 #: What of a subject is made before the plan: its own arrays.
 _MADE_BEFORE = ("a", "b", "h", "m")
 
 
 @dataclass
-class Place:
-    """Where a process is, in memory that its parent sees."""
+class Progress:
+    """How far a process is, in memory that its parent sees."""
 
     memory: mmap
     _LAYOUT = struct.Struct("8q")
 
-    def write(self, *, kind: int, operation: int, turn: int, tried: Tried) -> None:
+    def write(self, *, kind: int, operation: int, run: int, runs: FaultRuns) -> None:
         self._LAYOUT.pack_into(
             self.memory,
             0,
             kind,
             operation,
-            turn,
-            tried.steps,
-            tried.tried,
-            tried.raised,
-            tried.reported,
-            tried.survived,
+            run,
+            runs.steps,
+            runs.tried,
+            runs.raised,
+            runs.reported,
+            runs.survived,
         )
 
     def read(self) -> tuple[int, ...]:
-        """Kind, operation, turn; steps, tried, raised, reported and survived of these."""
+        """Kind, operation, run; steps, tried, raised, reported and survived of these."""
         return self._LAYOUT.unpack_from(self.memory, 0)
 
 
@@ -59,7 +59,7 @@ def spread(steps: int, limit: int) -> Sequence[int]:
     """All steps, or as many as the limit, evenly, with the first and the last."""
     if steps <= limit:
         return range(steps)
-    return sorted({round(place * (steps - 1) / (limit - 1)) for place in range(limit)})
+    return sorted({round(index * (steps - 1) / (limit - 1)) for index in range(limit)})
 
 
 @dataclass
@@ -72,7 +72,7 @@ class _Outcome:
     happened: bool = False
 
 
-class Server:
+class Worker:
     """Tries many operations, each with all its steps, and writes down what it finds."""
 
     def __init__(
@@ -82,7 +82,7 @@ class Server:
         sources: Sequence[tuple[str, Source]],
         folder: Path,
         log: Path,
-        place: Place,
+        progress: Progress,
         *,
         limit: int,
         seconds: float,
@@ -93,15 +93,15 @@ class Server:
         self._sources = sources
         self._folder = folder
         self._log = log
-        self._place = place
+        self._progress = progress
         self._limit = limit
         self._seconds = seconds
         self._budget = budget
         self._values: list[Any] | None = None
         self._keys: list[Any] = []
 
-    def serve(self, kind: int, operation: int, turn: int) -> None:
-        """All kinds and operations from a place on."""
+    def work(self, kind: int, operation: int, run: int) -> None:
+        """All kinds and operations, from one of their runs on."""
         warnings.simplefilter("ignore")
         if "copy" in self._element.abilities:
             self._values = self._element.values()
@@ -112,17 +112,19 @@ class Server:
             for k in range(kind, len(self._sources)):
                 first = operation if k == kind else 0
                 for o in range(first, len(self._operations)):
-                    start = turn if (k, o) == (kind, operation) else 0
-                    for entry in self._tried(k, o, start):
+                    start = run if (k, o) == (kind, operation) else 0
+                    for entry in self._runs(k, o, start):
                         log.write(json.dumps([type(entry).__name__, asdict(entry)]) + "\n")
                         log.flush()
 
-    def _tried(self, kind: int, number: int, start: int) -> Iterator[Tried | FaultFinding]:
-        """One operation with the steps of one kind, from a turn on."""
+    def _runs(self, kind: int, number: int, start: int) -> Iterator[FaultRuns | FaultFinding]:
+        """One operation with each step of one kind failing, from a run on."""
         operation = self._operations[number]
         name, source = self._sources[kind]
-        # A crash before the first turn is one without a fault.
-        self._place.write(kind=kind, operation=number, turn=-1, tried=Tried(operation.title, name))
+        # A crash before the first run is one without a fault.
+        self._progress.write(
+            kind=kind, operation=number, run=-1, runs=FaultRuns(operation.title, name)
+        )
         began = time.perf_counter()
         self._alarm()
         # The subject goes at once, and what the operation took of it stays with the result.
@@ -137,17 +139,17 @@ class Server:
         limit = self._limit
         if duration * (steps + released) > self._budget:
             limit = max(10, min(limit, round(self._budget / duration)))
-        turns = spread(steps + released, limit)
-        tried = Tried(operation.title, name, steps=steps + released, planned=len(turns))
-        for turn in range(start, len(turns)):
-            self._place.write(kind=kind, operation=number, turn=turn, tried=tried)
+        failing = spread(steps + released, limit)
+        runs = FaultRuns(operation.title, name, steps=steps + released, planned=len(failing))
+        for run in range(start, len(failing)):
+            self._progress.write(kind=kind, operation=number, run=run, runs=runs)
             self._alarm()
-            step = turns[turn]
+            step = failing[run]
             before = self._balances()
             if step < steps:
-                problems = self._turn(operation, source, names, step, wanted, tried)
+                problems = self._run_with_fault(operation, source, names, step, wanted, runs)
             else:
-                problems = self._turn_of_end(operation, source, names, step - steps, tried)
+                problems = self._release_with_fault(operation, source, names, step - steps, runs)
             leaked = self._leaked(before)
             if any(_is_more(count, usual.get(name, 0)) for name, count in leaked.items()):
                 counts = ", ".join(f"{count:+d} {name}" for name, count in leaked.items())
@@ -156,35 +158,35 @@ class Server:
                 what, _, detail = problem.partition(": ")
                 yield FaultFinding(operation.title, name, step, what, detail)
         forget(wanted.error)
-        yield tried
+        yield runs
 
-    def _turn(
+    def _run_with_fault(
         self,
         operation: Operation,
         source: Source,
         names: Sequence[str],
         step: int,
         wanted: _Outcome,
-        tried: Tried,
+        runs: FaultRuns,
     ) -> list[str]:
         """One operation with one step that fails; what is wrong then."""
         of_threads: list[str] = []
         with lost_exceptions(of_threads) as lost:
             outcome, subject, _ = self._attempt(operation, source, names, step)
-            problems = list(self._judged(outcome, wanted, lost, of_threads, tried))
+            problems = list(self._judged(outcome, wanted, lost, of_threads, runs))
             forget(outcome.error)
             outcome = _Outcome()
             problems += [f"unusable: {text}" for text in _unusable(subject, self._element)]
             del subject
         return problems
 
-    def _turn_of_end(
+    def _release_with_fault(
         self,
         operation: Operation,
         source: Source,
         names: Sequence[str],
         step: int,
-        tried: Tried,
+        runs: FaultRuns,
     ) -> list[str]:
         """One operation whose arrays and result are let go, which has one step that fails."""
         outcome, subject, _ = self._attempt(operation, source, names, None)
@@ -192,14 +194,14 @@ class Server:
             _, happened = self._released(outcome, subject, source, step)
             # The array of the subject that is let go last.
             del subject
-        tried.tried += 1
+        runs.tried += 1
         if not happened:
-            tried.missed += 1
+            runs.missed += 1
         elif any(map(_planned_words, lost)):
-            tried.reported += 1
-            _note(tried, lost[0])
+            runs.reported += 1
+            _note(runs, lost[0])
         else:
-            tried.survived += 1
+            runs.survived += 1
             if not isinstance(source, RuntimeSource) or source.kind == "element":
                 return ["no error: nobody was told of a failure while arrays were let go"]
         return []
@@ -225,27 +227,27 @@ class Server:
         wanted: _Outcome,
         lost: list[str],
         of_threads: list[str],
-        tried: Tried,
+        runs: FaultRuns,
     ) -> Iterator[str]:
         """What is wrong with how it ended."""
-        tried.tried += 1
+        runs.tried += 1
         if not outcome.happened:
-            tried.missed += 1
+            runs.missed += 1
             return
         planned = None if outcome.error is None else _planned(outcome.error)
         if planned is not None:
-            tried.raised += 1
-            _note(tried, str(planned))
+            runs.raised += 1
+            _note(runs, str(planned))
             return
         if any(map(_planned_words, of_threads)):
             # The others miss what that thread was to do.
-            tried.reported += 1
+            runs.reported += 1
             return
         if any(map(_planned_words, lost)):
-            tried.reported += 1
-            _note(tried, lost[0])
+            runs.reported += 1
+            _note(runs, lost[0])
         else:
-            tried.survived += 1
+            runs.survived += 1
         if outcome.error is not None:
             if wanted.error is None or type(outcome.error) is not type(wanted.error):
                 yield f"other error: {in_words(outcome.error)}"
@@ -323,12 +325,12 @@ def _is_more(count: int, usual: int) -> bool:
     return not min(usual, 0) <= count <= max(usual, 0)
 
 
-def _note(tried: Tried, words: str) -> None:
+def _note(runs: FaultRuns, words: str) -> None:
     """Note which function failed, where the words of the failure say it."""
     _, said, name = words.partition(f"{PLANNED} in ")
     if said:
         name = name.partition(",")[0]
-        tried.functions[name] = tried.functions.get(name, 0) + 1
+        runs.functions[name] = runs.functions.get(name, 0) + 1
 
 
 def _planned(error: BaseException) -> BaseException | None:
@@ -361,7 +363,7 @@ def _unusable(subject: Subject, element: Element) -> Iterator[str]:
 
 
 def _use(array: Any, element: Element) -> None:
-    """Read, copy, compute with, sort and write an array, and look at its books."""
+    """Read, copy, compute with, sort and write an array, and compare its init bitmap."""
     inspection = _inspect.inspect(array)
     if inspection.live != sum(inspection.bitmap):
         raise ValueError(f"{inspection.live} live cells, {sum(inspection.bitmap)} bits")

@@ -30,8 +30,8 @@ class Result:
     verdict: Verdict
     #: What happened, in words.
     detail: str
-    #: Of a refusal: why it is as it should be; None where nobody expects it. Of a leak: where it is
-    #: NumPy's own.
+    #: Of a refusal: why it is as it should be; None where it is not expected. Of a leak: where
+    #: it is NumPy's own.
     reason: str | None = None
     #: Objects by type that were constructed but not destroyed; negative where the other way round.
     leaked: dict[str, int] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Result:
 
     @property
     def unexpected(self) -> bool:
-        """Whether it is a refusal that nobody expects."""
+        """Whether it is a refusal that is not expected."""
         return self.verdict is Verdict.REFUSED and self.reason is None
 
 
@@ -104,7 +104,7 @@ class Report:
 
     @property
     def unexpected(self) -> tuple[Result, ...]:
-        """Refusals that nobody expects."""
+        """Refusals that are not expected."""
         return tuple(result for result in self.results if result.unexpected)
 
     @property
@@ -113,7 +113,7 @@ class Report:
         return tuple(result for result in self.results if result.fails)
 
     def status(self, strict: bool = False) -> int:
-        """The exit status: 1 with failures, and if `strict` with refusals that nobody expects."""
+        """The exit status: 1 with failures, and if `strict` with refusals that are not expected."""
         return int(bool(self.failures) or (strict and bool(self.unexpected)))
 
     def _failed(self, verdict: Verdict) -> int:

@@ -21,10 +21,10 @@ _TELLING = ("text", "pickles", "numbers")
 #: What values are compared by, best first.
 _COMPARING = ("equality", *_TELLING)
 
-Given: TypeAlias = "Callable[[], list[Any]] | None"
+Supplied: TypeAlias = "Callable[[], list[Any]] | None"
 
 
-def probed(dtype: np.dtype[Any], given: Given, seconds: float, jobs: int) -> Element:
+def probed(dtype: np.dtype[Any], supplied: Supplied, seconds: float, jobs: int) -> Element:
     """The type with what it can do. Raises `ElementError` where no values can be made.
 
     All is found out in one process; where the type's own code ends that, in one for each thing.
@@ -32,25 +32,25 @@ def probed(dtype: np.dtype[Any], given: Given, seconds: float, jobs: int) -> Ele
 
     def find() -> Probe | str:
         try:
-            return probe(dtype, given)
+            return probe(dtype, supplied)
         except ElementError as error:
             return str(error)
 
     # Values that a function gives may take their time.
-    ending = run_alone(find, seconds if given else min(seconds, 2 * _SECONDS))
+    ending = run_alone(find, seconds if supplied else min(seconds, 2 * _SECONDS))
     if ending.failure is not None:
-        found = _OneByOne(dtype, given, seconds, jobs).probe(ending.failure)
+        found = _OneByOne(dtype, supplied, seconds, jobs).probe(ending.failure)
     elif isinstance(ending.result, str):
         raise ElementError(ending.result)
     else:
         found = ending.result
-    return Element(dtype, found, given)
+    return Element(dtype, found, supplied)
 
 
-def probe(dtype: np.dtype[Any], given: Given = None) -> Probe:
+def probe(dtype: np.dtype[Any], supplied: Supplied = None) -> Probe:
     """Find values of a type and see what it can do. Raises `ElementError` where there are none."""
-    way = None if given is not None else _best_way(dtype)
-    values, again = make_values(dtype, way, given), make_values(dtype, way, given)
+    way = None if supplied is not None else _best_way(dtype)
+    values, again = make_values(dtype, way, supplied), make_values(dtype, way, supplied)
     return Probe(
         way,
         _different(dtype, values),
@@ -65,9 +65,9 @@ def probe(dtype: np.dtype[Any], given: Given = None) -> Probe:
 class _OneByOne:
     """Finds the same as `probe`, each thing in a process of its own."""
 
-    def __init__(self, dtype: np.dtype[Any], given: Given, seconds: float, jobs: int) -> None:
+    def __init__(self, dtype: np.dtype[Any], supplied: Supplied, seconds: float, jobs: int) -> None:
         self._dtype = dtype
-        self._given = given
+        self._supplied = supplied
         self._seconds = seconds
         self._jobs = jobs
         self._notes: list[str] = []
@@ -101,18 +101,18 @@ class _OneByOne:
         """What each returns; without those that died, which are noted."""
         names = list(works)
         # Values that a function gives may take their time.
-        seconds = self._seconds if self._given else min(self._seconds, _SECONDS)
+        seconds = self._seconds if self._supplied else min(self._seconds, _SECONDS)
         found: dict[Any, Any] = {}
         died: dict[str, list[Any]] = {}
         self._errors: dict[Any, tuple[str, str]] = {}
         tasks = [Task(work, seconds) for work in works.values()]
-        for place, ending in run_tasks(tasks, self._jobs):
+        for index, ending in run_tasks(tasks, self._jobs):
             if ending.failure is None:
-                found[names[place]] = ending.result
+                found[names[index]] = ending.result
             else:
                 failure = _last_line(ending.failure)
-                died.setdefault(failure, []).append(names[place])
-                self._errors[names[place]] = failure, ending.errors
+                died.setdefault(failure, []).append(names[index])
+                self._errors[names[index]] = failure, ending.errors
         for failure, those in died.items():
             ordered = [what(name) for name in names if name in those]
             more = f" and {len(ordered) - 3} more" if len(ordered) > 3 else ""
@@ -122,7 +122,7 @@ class _OneByOne:
     def _way(self) -> int | None:
         """The best way to make values that its process survives."""
         dtype = self._dtype
-        if self._given is not None:
+        if self._supplied is not None:
             made = self._tried({None: partial(self._makes, None)}, lambda _: "making the values")
             if not made:
                 raise ElementError(
@@ -134,11 +134,11 @@ class _OneByOne:
             return None
         ways = ways_of(dtype)
         made = self._tried(
-            {place: partial(self._makes, place) for place in range(len(ways))},
-            lambda place: f"making values from {ways[place][0]}",
+            {index: partial(self._makes, index) for index in range(len(ways))},
+            lambda index: f"making values from {ways[index][0]}",
         )
-        self._fatal = [(ways[place][0], *died) for place, died in sorted(self._errors.items())]
-        safe = [place for place in range(len(ways)) if place in made and made[place] is None]
+        self._fatal = [(ways[index][0], *died) for index, died in sorted(self._errors.items())]
+        safe = [index for index in range(len(ways)) if index in made and made[index] is None]
         if not safe:
             raise ElementError(
                 f"no values of {dtype} could be made: {'; '.join(self._notes)}; give a list of "
@@ -146,14 +146,14 @@ class _OneByOne:
             )
         telling = self._telling(safe[0])
         counts = self._tried(
-            {place: partial(self._different, place, telling) for place in safe},
-            lambda place: f"telling values from {ways[place][0]} apart",
+            {index: partial(self._different, index, telling) for index in safe},
+            lambda index: f"telling values from {ways[index][0]} apart",
         )
-        enough = [place for place in safe if counts.get(place, 0) >= DIFFERENT]
-        return enough[0] if enough else max(safe, key=lambda place: counts.get(place, 1))
+        enough = [index for index in safe if counts.get(index, 0) >= DIFFERENT]
+        return enough[0] if enough else max(safe, key=lambda index: counts.get(index, 1))
 
     def _values(self, way: int | None) -> list[Any]:
-        return make_values(self._dtype, way, self._given)
+        return make_values(self._dtype, way, self._supplied)
 
     def _makes(self, way: int | None) -> str | None:
         """Why a way does not make values; None where it does."""
@@ -209,15 +209,15 @@ def _last_line(failure: str) -> str:
 def _best_way(dtype: np.dtype[Any]) -> int:
     """The first way that makes enough different values, else the one that makes most."""
     most, best = 0, None
-    for place in range(len(ways_of(dtype))):
+    for index in range(len(ways_of(dtype))):
         try:
-            different = _different(dtype, make_values(dtype, place, None))
+            different = _different(dtype, make_values(dtype, index, None))
         except Exception:
             continue
         if different >= DIFFERENT:
-            return place
+            return index
         if different > most:
-            most, best = different, place
+            most, best = different, index
     if best is None:
         raise ElementError(
             f"found no values of {dtype}: it takes no integers, floats, texts or tuples of numbers "

@@ -145,7 +145,7 @@ class _Process:
             try:
                 result, failure = pickle.loads(bytes(self.received))
             except Exception as error:
-                # Somebody else wrote into the pipe.
+                # Other code wrote into the pipe.
                 failure = f"no result, but bytes that nobody can read: {error}"
         return Ending(result, failure, errors, seconds)
 
@@ -162,9 +162,9 @@ def _last_lines(file: Any) -> str:
     file.seek(0, os.SEEK_END)
     file.seek(max(0, file.tell() - _TAIL))
     lines = file.read().decode(errors="replace").splitlines()
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         if line.startswith(_DUMPS):
-            start = max(0, place - _LINES // 2)
+            start = max(0, index - _LINES // 2)
             return "\n".join(lines[start : start + 2 * _LINES])
     return "\n".join(lines[-_LINES:])
 
@@ -204,25 +204,25 @@ def _child(task: Task, writer: int, errors: int) -> NoReturn:
 
 
 def run_tasks(tasks: Iterable[Task], jobs: int) -> Iterator[tuple[int, Ending]]:
-    """Run tasks, at most `jobs` at a time; yields their places and endings as they end."""
+    """Run tasks, at most `jobs` at a time; yields the index and the ending of each as it ends."""
     waiting = deque(enumerate(tasks))
     running: dict[int, _Process] = {}
     with selectors.DefaultSelector() as selector:
         try:
             while waiting or running:
                 while waiting and len(running) < jobs:
-                    place, task = waiting.popleft()
+                    index, task = waiting.popleft()
                     process = _Process(task)
-                    running[place] = process
-                    selector.register(process.pipe, selectors.EVENT_READ, (place, False))
-                    selector.register(process.ended, selectors.EVENT_READ, (place, True))
+                    running[index] = process
+                    selector.register(process.pipe, selectors.EVENT_READ, (index, False))
+                    selector.register(process.ended, selectors.EVENT_READ, (index, True))
                 soonest = min(process.deadline for process in running.values())
                 ready = selector.select(max(0.0, soonest - time.monotonic()))
                 for key, _ in ready:
-                    place, ended = key.data
-                    if place not in running:
+                    index, ended = key.data
+                    if index not in running:
                         continue  # ended a line ago
-                    process = running[place]
+                    process = running[index]
                     if not ended:
                         if not process.receive():
                             selector.unregister(process.pipe)
@@ -230,8 +230,8 @@ def run_tasks(tasks: Iterable[Task], jobs: int) -> Iterator[tuple[int, Ending]]:
                     selector.unregister(process.ended)
                     if process.pipe in selector.get_map():
                         selector.unregister(process.pipe)
-                    del running[place]
-                    yield place, process.finish()
+                    del running[index]
+                    yield index, process.finish()
                 for process in running.values():
                     if time.monotonic() >= process.deadline and not process.timed_out:
                         process.time_out()

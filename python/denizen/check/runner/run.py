@@ -29,7 +29,7 @@ __all__ = ["run", "selected"]
 SECONDS = 20.0
 
 #: Called after each operation: how many are done, of how many, and what came of it.
-Progress = Callable[[int, int, Result], None]
+OnProgress = Callable[[int, int, Result], None]
 
 
 def selected(
@@ -63,7 +63,7 @@ def run(
     values: Callable[[], Iterable[Any]] | Sequence[Any] | None = None,
     expected: Iterable[str | os.PathLike[str]] = (),
     tables: Iterable[Table] | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Report:
     """Run NumPy's operations on an element type and judge each.
 
@@ -82,9 +82,9 @@ def run(
     started = time.monotonic()
     entries = [entry for path in (BUNDLED, *map(Path, expected)) for entry in read_expected(path)]
     operations = selected(only, section, tables)
-    given = None if values is None else as_values(values, "--values")
+    supplied = None if values is None else as_values(values, "--values")
     limit = max(1, jobs if jobs is not None else len(os.sched_getaffinity(0)))
-    checked = probed(find_dtype(element), given, timeout, limit)
+    checked = probed(find_dtype(element), supplied, timeout, limit)
     results: dict[int, Result] = {}
     with tempfile.TemporaryDirectory(prefix="denizen-check-") as folder:
         work = [
@@ -94,16 +94,16 @@ def run(
             )
             for operation in operations
         ]
-        for place, ending in run_tasks(work, limit):
-            result = _result(operations[place], ending, checked, entries)
-            results[place] = result
+        for index, ending in run_tasks(work, limit):
+            result = _result(operations[index], ending, checked, entries)
+            results[index] = result
             if progress is not None:
                 progress(len(results), len(operations), result)
     made = tuple(
         Result("values", f"made from {what}", Verdict.CRASHES, failure, errors=errors)
         for what, failure, errors in checked.probe.fatal
     )
-    ordered = (*made, *(results[place] for place in range(len(operations))))
+    ordered = (*made, *(results[index] for index in range(len(operations))))
     from denizen import __version__
 
     return Report(
@@ -131,7 +131,7 @@ def _result(
         detail = rest.splitlines()[-1] if rest else first
         return Result(section, name, Verdict.CRASHES, detail, errors=errors, seconds=seconds)
     finding: Finding = ending.result
-    reason = finding.excuse
+    reason = finding.reason
     if reason is None:
         reason = next(
             (

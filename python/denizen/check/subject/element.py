@@ -194,16 +194,16 @@ def _big_integers() -> list[int]:
 
 
 def _fractions() -> list[Fraction]:
-    values = [Fraction(number, 1 + place % 4) for place, number in enumerate(_NUMBERS)]
+    values = [Fraction(number, 1 + index % 4) for index, number in enumerate(_NUMBERS)]
     values[2], values[6], values[12] = Fraction(2**70, 3), Fraction(-1, 2**65), Fraction(1, 7)
     return values
 
 
 def _by_items(dtype: np.dtype[Any], sources: Sources) -> list[Any]:
     array = np.empty(len(sources), dtype=dtype)
-    for place, source in enumerate(sources):
-        array[place] = source
-    return [array[place] for place in range(len(sources))]
+    for index, source in enumerate(sources):
+        array[index] = source
+    return [array[index] for index in range(len(sources))]
 
 
 def _by_class(dtype: np.dtype[Any], sources: Sources) -> list[Any]:
@@ -219,7 +219,7 @@ def _by_cast(number: Any) -> Callable[[np.dtype[Any], Sources], list[Any]]:
 
 def _defaults(dtype: np.dtype[Any], sources: Sources) -> list[Any]:
     zeros = np.zeros(len(sources), dtype=dtype)
-    return [zeros[place] for place in range(len(sources))]
+    return [zeros[index] for index in range(len(sources))]
 
 
 Way: TypeAlias = tuple[str, Callable[[np.dtype[Any], Sources], list[Any]], Sources]
@@ -288,7 +288,7 @@ class Probe:
 
     #: Index in the ways to values; None for values that the caller gave.
     way: int | None
-    #: How many of the values differ, as far as anybody can tell.
+    #: How many of the values differ, as far as they can be told apart.
     different: int
     #: Capabilities, see `operation.Capability`.
     abilities: frozenset[str]
@@ -308,7 +308,7 @@ class Element:
     dtype: np.dtype[Any]
     probe: Probe
     #: Values that the caller gave, and where they come from.
-    given: Callable[[], list[Any]] | None = None
+    supplied: Callable[[], list[Any]] | None = None
 
     @property
     def name(self) -> str:
@@ -336,7 +336,7 @@ class Element:
 
     def values(self) -> list[Any]:
         """`COUNT` values, made anew; they repeat where the type has fewer."""
-        return make_values(self.dtype, self.probe.way, self.given)
+        return make_values(self.dtype, self.probe.way, self.supplied)
 
     def notes(self) -> list[str]:
         """What a reader must know about the verdicts."""
@@ -374,17 +374,17 @@ def _convert(dtype: np.dtype[Any], value: Any) -> Any:
 
 
 def make_values(
-    dtype: np.dtype[Any], way: int | None, given: Callable[[], list[Any]] | None
+    dtype: np.dtype[Any], way: int | None, supplied: Callable[[], list[Any]] | None
 ) -> list[Any]:
     """`COUNT` values, in one of the ways or as the caller gives them."""
-    if given is None:
+    if supplied is None:
         assert way is not None
         _, make, sources = ways_of(dtype)[way]
         return make(dtype, sources)
     values: list[Any] = []
     # Objects that only move cannot stand in a list twice.
     while len(values) < COUNT:
-        values += [_convert(dtype, value) for value in given()[: COUNT - len(values)]]
+        values += [_convert(dtype, value) for value in supplied()[: COUNT - len(values)]]
     return values
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Lone", "one_by_one"]
+__all__ = ["ElementObject", "one_by_one"]
 
 
 def _single(dtype: np.dtype[Any], value: Any) -> Any:
@@ -18,7 +18,7 @@ def _single(dtype: np.dtype[Any], value: Any) -> Any:
     return array
 
 
-class Lone:
+class ElementObject:
     """One value of an element type, alone.
 
     Object arrays of these do with NumPy's machinery for objects what arrays of the type do with
@@ -38,7 +38,7 @@ class Lone:
         if any(isinstance(operand, np.ndarray) for operand in operands):
             return NotImplemented
         arrays = [
-            _single(self.dtype, operand.value) if isinstance(operand, Lone) else operand
+            _single(self.dtype, operand.value) if isinstance(operand, ElementObject) else operand
             for operand in operands
         ]
         results = ufunc(*arrays)
@@ -48,14 +48,14 @@ class Lone:
 
     def _scalar(self, result: Any) -> Any:
         if result.dtype == self.dtype:
-            return Lone(self.dtype, result[0])
+            return ElementObject(self.dtype, result[0])
         return result[0].item() if isinstance(result[0], np.generic) else result[0]
 
     def __getattr__(self, name: str) -> Any:
         # `np.sqrt` of an object array asks its elements for a method `sqrt`.
         ufunc = getattr(np, name, None)
         if not isinstance(ufunc, np.ufunc) or name.startswith("_"):
-            raise AttributeError(f"Lone has no {name}")
+            raise AttributeError(f"ElementObject has no {name}")
         return lambda *operands: self._apply(ufunc, self, *operands)
 
     def __bool__(self) -> bool:
@@ -79,14 +79,14 @@ class Lone:
     def __repr__(self) -> str:
         return repr(self.value)
 
-    def __copy__(self) -> Lone:
-        return Lone(self.dtype, copy.copy(self.value))
+    def __copy__(self) -> ElementObject:
+        return ElementObject(self.dtype, copy.copy(self.value))
 
-    def __deepcopy__(self, memo: Any) -> Lone:
-        return Lone(self.dtype, copy.deepcopy(self.value, memo))
+    def __deepcopy__(self, memo: Any) -> ElementObject:
+        return ElementObject(self.dtype, copy.deepcopy(self.value, memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Lone, (self.dtype, self.value)
+        return ElementObject, (self.dtype, self.value)
 
 
 _BINARY = {
@@ -133,9 +133,9 @@ def _reflected(ufunc: Any) -> Callable[..., Any]:
 
 
 for _name, _ufunc in {**_BINARY, **_COMPARED, **_UNARY}.items():
-    setattr(Lone, f"__{_name}__", _operator(_ufunc))
+    setattr(ElementObject, f"__{_name}__", _operator(_ufunc))
 for _name, _ufunc in _BINARY.items():
-    setattr(Lone, f"__r{_name}__", _reflected(_ufunc))
+    setattr(ElementObject, f"__r{_name}__", _reflected(_ufunc))
 
 
 def one_by_one(ufunc: Any, dtype: np.dtype[Any], *operands: Any) -> Any:

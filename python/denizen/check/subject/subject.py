@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .element import Element
-from .element_object import Lone
+from .element_object import ElementObject
 from .exact_integer import ExactInteger
 
 __all__ = ["ROWS", "Scalars", "Subject"]
@@ -27,7 +27,7 @@ _ORDER = [7, 2, 9, 4, 0, 5, 8, 1, 3, 6]
 
 #: What the elements are: cells of the type, or objects in arrays of objects: its scalars, or
 #: wrappers around them whose operators are the type's loops on single elements.
-Scalars: TypeAlias = Literal["cells", "scalars", "lone"]
+Scalars: TypeAlias = Literal["cells", "scalars", "element_objects"]
 
 
 class Subject:
@@ -80,8 +80,8 @@ class Subject:
 
     def scalar(self, value: Any) -> Any:
         """A scalar of the type, from a number, a text or whatever it is made of."""
-        if isinstance(value, (self._element.scalar, Lone)):
-            return value if isinstance(value, Lone) else self._wrap(value)
+        if isinstance(value, (self._element.scalar, ElementObject)):
+            return value if isinstance(value, ElementObject) else self._wrap(value)
         single = np.empty(1, dtype=self._element.dtype)
         single[0] = value
         return self._wrap(single[0])
@@ -90,8 +90,8 @@ class Subject:
         return [self._wrap(value) for value in values]
 
     def _wrap(self, value: Any) -> Any:
-        if self.scalars == "lone":
-            return Lone(self._element.dtype, value)
+        if self.scalars == "element_objects":
+            return ElementObject(self._element.dtype, value)
         # Python's int divides to float, and is what arithmetic of such scalars gives.
         if self.scalars == "scalars" and isinstance(value, int):
             return ExactInteger(value)
@@ -109,8 +109,8 @@ class Subject:
                 break
             flat = [item for items in flat for item in items]
         made = np.empty(len(flat), dtype=self.dtype)
-        for place, value in enumerate(flat):
-            made[place] = self.scalar(value) if self.is_oracle else value
+        for index, value in enumerate(flat):
+            made[index] = self.scalar(value) if self.is_oracle else value
         return self._handed(made.reshape(shape))
 
     def empty(self, shape: Shape) -> Array:
@@ -143,14 +143,14 @@ class Subject:
     def b(self) -> Array:
         """The same values as in `a`, in another order."""
         values = self.values
-        return self.array([values[place] for place in _ORDER])
+        return self.array([values[index] for index in _ORDER])
 
     @cached_property
     def h(self) -> Array:
         """Half built: five values, and five cells in which nothing was built."""
         made = self.empty(10)
-        for place, value in enumerate(self.values[:5]):
-            made[place] = value
+        for index, value in enumerate(self.values[:5]):
+            made[index] = value
         return made
 
     @cached_property

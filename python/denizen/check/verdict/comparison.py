@@ -10,7 +10,7 @@ import numpy as np
 
 from ... import _runtime
 from ..subject.element import Element
-from ..subject.element_object import Lone, one_by_one
+from ..subject.element_object import ElementObject, one_by_one
 from ..subject.exact_integer import ExactInteger
 from ..subject.subject import Subject
 
@@ -37,8 +37,8 @@ class Comparison:
                 return f"{at}{_short(found)} instead of {_short(wanted)}"
             # An empty list is a result too.
             self.compared += not wanted
-            for place, (one, other) in enumerate(zip(found, wanted, strict=True)):
-                inside = f"{where}[{place}]" if where else f"result {place}"
+            for index, (one, other) in enumerate(zip(found, wanted, strict=True)):
+                inside = f"{where}[{index}]" if where else f"result {index}"
                 if problem := self.difference(one, other, inside):
                     return problem
             return None
@@ -50,7 +50,7 @@ class Comparison:
             return self._arrays(found, wanted, where)
         self.compared += wanted is not None
         if self._equal(found, wanted):
-            return self._kinds(found, wanted, at)
+            return self._truth_values(found, wanted, at)
         return f"{at}{_short(found)} instead of {_short(wanted)}"
 
     def _mappings(self, found: Any, wanted: Mapping[Any, Any], where: str) -> str | None:
@@ -95,7 +95,7 @@ class Comparison:
                 spot = list(index) if index else ""
                 return f"{at}element {spot} is {_short(one)} instead of {_short(other)}"
         if wanted.dtype == object and wanted.size:
-            return self._dtype_kind(found, wanted, at)
+            return self._dtypes_of_objects(found, wanted, at)
         return None
 
     def _masked(self, found: Any, wanted: Any, where: str) -> str | None:
@@ -115,7 +115,7 @@ class Comparison:
                 return None
             raise
 
-    def _dtype_kind(self, found: Any, wanted: Any, at: str) -> str | None:
+    def _dtypes_of_objects(self, found: Any, wanted: Any, at: str) -> str | None:
         """Objects of the type's class belong into its dtype, truth values into bool."""
         if found.dtype == object:
             return None
@@ -128,24 +128,24 @@ class Comparison:
                 return f"{at}dtype {found.dtype} instead of bool"
         return None
 
-    def _kinds(self, found: Any, wanted: Any, at: str) -> str | None:
+    def _truth_values(self, found: Any, wanted: Any, at: str) -> str | None:
         """A truth value is none of the type's, and the other way round."""
         if isinstance(found, (bool, np.bool_)) != isinstance(wanted, (bool, np.bool_)):
             return f"{at}{_short(found)} of {type(found).__name__}, not {type(wanted).__name__}"
         return None
 
     def _is_element(self, value: Any) -> bool:
-        return isinstance(value, (self._element.scalar, Lone, ExactInteger))
+        return isinstance(value, (self._element.scalar, ElementObject, ExactInteger))
 
     def _equal(self, found: Any, wanted: Any) -> bool:
-        found = found.value if isinstance(found, Lone) else found
-        wanted = wanted.value if isinstance(wanted, Lone) else wanted
+        found = found.value if isinstance(found, ElementObject) else found
+        wanted = wanted.value if isinstance(wanted, ElementObject) else wanted
         if found is wanted:
             return True
         if self._is_element(found) and self._is_element(wanted):
             return self._equal_plain(self._element.key(found), self._element.key(wanted))
         if isinstance(found, type) or isinstance(wanted, type):
-            classes = (self._element.scalar, Lone, ExactInteger)
+            classes = (self._element.scalar, ElementObject, ExactInteger)
             return found is wanted or (found in classes and wanted in classes)
         if isinstance(found, np.dtype) or isinstance(wanted, np.dtype):
             return False
@@ -192,13 +192,13 @@ def _arrays_in(result: Any) -> list[Any]:
 
 def shared(found: Any, subject: Subject, wanted: Any, oracle: Subject) -> str | None:
     """A result that shares memory with an array given to the operation, where objects do not."""
-    for place, (one, other) in enumerate(zip(_arrays_in(found), _arrays_in(wanted), strict=False)):
+    for index, (one, other) in enumerate(zip(_arrays_in(found), _arrays_in(wanted), strict=False)):
         pairs = zip(subject.sources(), oracle.sources(), strict=False)
         for source, model in pairs:
             if source is None or model is None or not (one.size and source.size):
                 continue
             if np.may_share_memory(one, source) and not np.may_share_memory(other, model):
-                return f"result {place} shares memory with an operand; with objects it does not"
+                return f"result {index} shares memory with an operand; with objects it does not"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Exceptions in words, those that nobody could raise, and those that hold no objects any more."""
+"""Exceptions in words, lost ones, and such as hold no objects any more."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def forget(error: BaseException | None) -> None:
 
 @contextlib.contextmanager
 def lost_exceptions(of_threads: list[str] | None = None) -> Iterator[list[str]]:
-    """Exceptions that nobody could raise, in words; a list is given those that end threads."""
+    """Exceptions that Python could not raise, in words; `of_threads` gets such as end threads."""
     lost: list[str] = []
 
     def note(unraisable: Any) -> None:

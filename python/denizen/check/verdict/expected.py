@@ -92,9 +92,9 @@ def read_expected(path: Path) -> list[Expected]:
     if unknown:
         raise ExpectedError(f"{path}: unknown {sorted(unknown)}; entries are [[refusal]], [[leak]]")
     return [
-        _expected(entry, verdict, f"{path}: {section} {place}", path == BUNDLED)
+        _expected(entry, verdict, f"{path}: {section} {index}", path == BUNDLED)
         for section, verdict in _SECTIONS.items()
-        for place, entry in enumerate(data.get(section, []), 1)
+        for index, entry in enumerate(data.get(section, []), 1)
     ]
 
 

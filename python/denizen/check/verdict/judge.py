@@ -19,7 +19,7 @@ from ..subject.element import COUNT, Element, Probe
 from ..subject.subject import Scalars, Subject
 from .comparison import Comparison, known_values, shared
 from .errors import forget, in_words, lost_exceptions
-from .refusals import excuse_of
+from .refusals import reason_to_refuse
 
 __all__ = ["Finding", "Verdict", "judge"]
 
@@ -48,7 +48,7 @@ class Finding:
     #: What happened, in words.
     detail: str
     #: Why a refusal is as it should be, where the type or the oracle tell.
-    excuse: str | None = None
+    reason: str | None = None
     #: Objects by type that were constructed but not destroyed; negative where the other way round.
     leaked: dict[str, int] = field(default_factory=dict)
     #: What the type's own code raised, here as on objects; "" where it did not.
@@ -164,7 +164,7 @@ def _judge_result(
 def _oracles(operation: Operation) -> list[tuple[Scalars, Run]]:
     """What the result is compared with, best first."""
     run = operation.run if operation.oracle is None else operation.oracle
-    return [("scalars", run), ("lone", run)]
+    return [("scalars", run), ("element_objects", run)]
 
 
 def _judge_values(
@@ -200,12 +200,12 @@ def _counts_otherwise(operation: Operation, element: Element) -> bool:
 def _judge_alone(found: Any, element: Element, why: str) -> Finding:
     """Nothing to compare with: the elements must at least be some that were given."""
     try:
-        count, stranger = known_values(found, element)
+        count, unknown = known_values(found, element)
     except Exception as error:
         detail = f"the result cannot be read: {in_words(error)}"
         forget(error)
         return Finding(Verdict.WRONG, detail)
-    if count and stranger is None:
+    if count and unknown is None:
         return Finding(
             Verdict.WORKS,
             f"unchecked but for its values: {count} elements are some that were given, or defaults "
@@ -229,14 +229,14 @@ def _judge_error(
     words = in_words(error)
     same, other = _oracle_error(error, operation, element, folder)
     if isinstance(error, _REFUSALS):
-        excuse = excuse_of(error, operation, element)
+        reason = reason_to_refuse(error, operation, element)
         own = ""
-        if excuse is None and same:
-            excuse = "arrays of Python objects refuse it too"
+        if reason is None and same:
+            reason = "arrays of Python objects refuse it too"
             # A TypeError is what a missing operation gives.
             if not isinstance(error, TypeError | NotImplementedError):
                 own = _own(error, operation, folder)
-        return replace(_refusal(error, words, excuse, element), raised=own)
+        return replace(_refusal(error, words, reason, element), raised=own)
     if same:
         own = _own(error, operation, folder)
         return Finding(Verdict.WORKS, f"raises as objects do: {words}", raised=own)
@@ -266,12 +266,12 @@ def _own(error: BaseException, operation: Operation, folder: Path) -> str:
     return "" if same else in_words(error)
 
 
-def _refusal(error: BaseException, words: str, excuse: str | None, element: Element) -> Finding:
+def _refusal(error: BaseException, words: str, reason: str | None, element: Element) -> Finding:
     message = str(error)
     texts = {text for value in element.values() for text in (str(value), repr(value))}
     if not _says_why(message) or message.strip() in texts:
         return Finding(Verdict.WRONG, f"refused without saying why: {words}")
-    return Finding(Verdict.REFUSED, words, excuse)
+    return Finding(Verdict.REFUSED, words, reason)
 
 
 # ---- words

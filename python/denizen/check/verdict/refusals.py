@@ -1,7 +1,7 @@
 """Why a type must refuse an operation: because of what it was registered without.
 
 Nothing is expected of an extension's type that its author did not register. The bundled types are
-complete: for them there is no excuse but a capability that the operation names.
+complete: they may refuse only where they lack a capability that the operation names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ... import _runtime
 from ..operations.operation import Capability, Operation
 from ..subject.element import Element
 
-__all__ = ["excuse_of"]
+__all__ = ["reason_to_refuse"]
 
 #: What denizen says where numpy.linalg would leave the type.
 _NORM = "numpy.linalg.norm would make float64"
@@ -33,7 +33,7 @@ _LACKS: dict[str, str] = {
 }
 
 
-def excuse_of(error: BaseException, operation: Operation, element: Element) -> str | None:
+def reason_to_refuse(error: BaseException, operation: Operation, element: Element) -> str | None:
     """Why the type must refuse, if it must."""
     missing = sorted(operation.needs - element.abilities)
     if missing == ["counting"] and "numbers" in element.abilities:

@@ -132,7 +132,7 @@ add(
 add("asmatrix products", lambda s: (np.asmatrix(s.m) * np.asmatrix(s.m).T).A, needs=ARITHMETIC)
 
 #: What `numpy.linalg` computes in floats, and what it would be exactly. It must not answer in
-#: floats where nobody asked for them.
+#: floats that were not asked for.
 ROUNDING: dict[str, Any] = {
     "solve": lambda x: np.linalg.solve(x, x[:, 0]),
     "inv": lambda x: np.linalg.inv(x),

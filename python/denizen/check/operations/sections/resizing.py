@@ -14,7 +14,7 @@ add = TABLE.add
 
 
 def _owned(s: Subject, count: int = 10) -> Array:
-    """An array of its own memory, which nobody else refers to."""
+    """An array of its own memory, to which there is no other reference."""
     return s.a[:count].copy()
 
 

@@ -37,7 +37,7 @@ def together(work: Callable[[int], Any]) -> list[Any]:
 
 
 def add_shared(name: str, work: Callable[[Any, int], Any], needs: frozenset[str]) -> None:
-    """An operation that all threads do with one array that nobody changes."""
+    """An operation that all threads do with one array that none of them changes."""
 
     def run(s: Subject) -> Any:
         shared = np.tile(s.a, 50)

@@ -115,7 +115,7 @@ add("flat copies", lambda s: s.m.T.flat.copy())
 
 
 def _forbidden(work: Any) -> str:
-    """Bytes of elements are nobody's to read or forge."""
+    """Bytes of elements cannot be read or forged."""
     try:
         work()
     except (TypeError, ValueError, BufferError):
