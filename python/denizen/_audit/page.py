@@ -40,7 +40,7 @@ _COUNTS = {
 }
 
 #: What the word of a leak says about its memory.
-_PLACES = {
+_MEMORY = {
     "foreign": "in structured arrays or NumPy's buffers",
     "adopted": "in memory lent to an array",
     "scalar": "in Python scalars",
@@ -214,12 +214,12 @@ def _drawing(timeline: Timeline, scale: Scale, index: int) -> _Data:
         ],
         # The first type is the most important one: it is drawn last, over the others.
         "lines": [
-            {"line": place, "colour": _colour(place), "path": timeline.path(line, scale)}
-            for place, line in reversed(list(enumerate(timeline.lines)))
+            {"line": number, "colour": _colour(number), "path": timeline.path(line, scale)}
+            for number, line in reversed(list(enumerate(timeline.lines)))
         ],
         "peaks": [
-            _peak(timeline, scale, place, line, placed)
-            for place, line in enumerate(timeline.lines)
+            _peak(timeline, scale, number, line, placed)
+            for number, line in enumerate(timeline.lines)
             if line.peak
         ],
     }
@@ -336,7 +336,7 @@ def _leak_sections(report: _Report) -> Iterator[_Data]:
 
 def _leak(leak: _Report, unfolded: bool) -> _Data:
     where = leak.get("where", "")
-    facts = [_PLACES.get(where, where)]
+    facts = [_MEMORY.get(where, where)]
     if where in ("managed", "damaged"):
         noun = "array" if where == "managed" else "damaged array"
         facts = [f"in {_count(leak['segments'], noun)}"]
@@ -356,13 +356,13 @@ def _leak(leak: _Report, unfolded: bool) -> _Data:
         "unfolded": unfolded,
         "count": f"{leak['count']:,}",
         "type": leak["type"],
-        "place": _place(leak.get("site")),
+        "location": _location(leak.get("site")),
         "facts": ", ".join(filter(None, facts)),
         "stack": {"frames": items} if items else None,
     }
 
 
-def _place(site: _Report | None) -> str | None:
+def _location(site: _Report | None) -> str | None:
     if not site:
         return None
     line = f":{site['line']}" if site.get("line") else ""
@@ -371,7 +371,7 @@ def _place(site: _Report | None) -> str | None:
 
 def _frame(site: _Report) -> _Data:
     return {
-        "place": _place(site),
+        "location": _location(site),
         "function": site.get("function"),
         "code": site.get("text", "").strip(),
     }

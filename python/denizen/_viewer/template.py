@@ -13,7 +13,7 @@ __all__ = ["Template", "visible"]
 
 _TAG = re.compile(r"\{\{\{(?P<raw>\w+)\}\}\}|\{\{(?P<mark>[#^/>]?)(?P<name>\w+|\.)\}\}")
 #: Tags that stand on a line alone: the line is no part of the page.
-_ALONE = re.compile(r"^[ ]*(\{\{[#^/>]\w+\}\})\n", re.MULTILINE)
+_ALONE = re.compile(r"^(\{\{[#^/>]\w+\}\})\n", re.MULTILINE)
 _INDENTATION = re.compile(r"^[ ]+", re.MULTILINE)
 _FRAGMENT = re.compile(r"^<!-- fragment (\w+) -->\n", re.MULTILINE)
 
@@ -52,7 +52,7 @@ class Template:
     """
 
     def __init__(self, text: str) -> None:
-        text = _INDENTATION.sub("", _ALONE.sub(r"\1", text))
+        text = _ALONE.sub(r"\1", _INDENTATION.sub("", text))
         page, *fragments = _FRAGMENT.split(text)
         self._page = _parsed(page)
         self._fragments = {
