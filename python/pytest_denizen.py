@@ -27,7 +27,7 @@ _NAME = "denizen_audit"
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 #: Places of leaked objects that a message names.
-_MOST_PLACES = 5
+_MOST_LOCATIONS = 5
 
 #: Frames of a stack before those that are left out of it.
 _EDGE = 50
@@ -87,7 +87,7 @@ class _Watch:
         self.left: Counter[str] = Counter()
         #: What fixtures made that may outlive the test: objects by type, and by place.
         self.exempt: Counter[str] = Counter()
-        self.exempt_places: Counter[_Place] = Counter()
+        self.exempt_locations: Counter[_Location] = Counter()
 
     def begin(self) -> None:
         from denizen import Audit
@@ -121,11 +121,11 @@ class _Watch:
         """What is made in this block may outlive the test."""
         assert self.audit is not None
         gc.collect()
-        objects, places = self.leaked(), _places(self.audit)
+        objects, locations = self.leaked(), _locations(self.audit)
         yield
         gc.collect()
         self.exempt += self.leaked() - objects
-        self.exempt_places += _places(self.audit) - places
+        self.exempt_locations += _locations(self.audit) - locations
 
     def complaint(self) -> str | None:
         """What to say of the objects that outlive the test, if any do that may not."""
@@ -149,14 +149,14 @@ class _Watch:
         from denizen._audit.text import leak_lines
 
         assert self.audit is not None
-        exempt = self.exempt_places.copy()
+        exempt = self.exempt_locations.copy()
         shown = 0
         for leak in self.audit.leaks:
-            free = min(exempt[place := _place(leak)], leak["count"])
-            exempt[place] -= free
+            free = min(exempt[location := _location(leak)], leak["count"])
+            exempt[location] -= free
             if leak["type"] not in types or leak["count"] == free:
                 continue
-            if shown == _MOST_PLACES:
+            if shown == _MOST_LOCATIONS:
                 yield "  and more, made at other places"
                 return
             shown += 1
@@ -170,7 +170,7 @@ _watches: list[_Watch] = []
 _WATCH = pytest.StashKey[_Watch]()
 
 #: The type of objects, the kind of memory they are in, file and line where they were made.
-_Place = tuple[str, str, str, int]
+_Location = tuple[str, str, str, int]
 
 
 class _Garbage:
@@ -233,16 +233,16 @@ def _live() -> Counter[str]:
     return Counter({name: figures["live"] for name, figures in stats().items() if figures["live"]})
 
 
-def _place(leak: Leak) -> _Place:
+def _location(leak: Leak) -> _Location:
     site = leak["site"]
     return leak["type"], leak["where"], site["file"] if site else "", site["line"] if site else 0
 
 
-def _places(audit: Audit) -> Counter[_Place]:
-    places: Counter[_Place] = Counter()
+def _locations(audit: Audit) -> Counter[_Location]:
+    locations: Counter[_Location] = Counter()
     for leak in audit.leaks:
-        places[_place(leak)] += leak["count"]
-    return places
+        locations[_location(leak)] += leak["count"]
+    return locations
 
 
 def _without_runners(leak: Leak, count: int) -> Leak:

@@ -321,8 +321,8 @@ def _exact(a: ArrayLike) -> NDArray[Any]:
         _require_field(array.dtype)
         return array
     flat = [_exact_object(value) for value in array.flat]
-    for kind, value in {type(value): value for value in flat}.items():
-        if not issubclass(kind, Fraction):
+    for scalar, value in {type(value): value for value in flat}.items():
+        if not issubclass(scalar, Fraction):
             _require_field_of(value)
     return np.fromiter(flat, dtype=object, count=len(flat)).reshape(array.shape)
 

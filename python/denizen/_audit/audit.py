@@ -109,12 +109,12 @@ class Audit(ContextDecorator):
 
     def __exit__(
         self,
-        kind: type[BaseException] | None,
+        error_type: type[BaseException] | None,
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> Literal[False]:
         self.stop()
-        if kind is None and self._raises:
+        if error_type is None and self._raises:
             report = self.to_dict()
             leaks = {name: f["leaked"] for name, f in report["types"].items() if f["leaked"]}
             if leaks:

@@ -125,14 +125,14 @@ def _misplaced(options: argparse.Namespace, script: str, arguments: Sequence[str
     """What to say of options of ours that stand behind the program's name, if any do: there they
     are the program's, which may know some of the same name."""
     found: list[str] = []
-    for place, argument in enumerate(arguments):
+    for index, argument in enumerate(arguments):
         if argument == "--":
             break
         name, separator, _ = argument.partition("=")
         # One that stands in front of the program as well is ours: the user knows the difference.
         if name in _OPTIONS and not getattr(options, name.lstrip("-")):
-            end = place + 1 + (_OPTIONS[name] and not separator)
-            found += arguments[place:end]
+            end = index + 1 + (_OPTIONS[name] and not separator)
+            found += arguments[index:end]
     if found:
         target = shlex.join([*(["-m"] if options.is_module else []), script])
         yield (
@@ -149,16 +149,16 @@ def _as_page(audit: Audit) -> str:
     return page(dict(audit.to_dict()))
 
 
-def _write(place: Path | TextIO, content: str) -> bool:
+def _write(target: Path | TextIO, content: str) -> bool:
     """Whether a report could be written; where not, it is said."""
     try:
-        if isinstance(place, Path):
-            place.write_text(content, encoding="utf-8")
+        if isinstance(target, Path):
+            target.write_text(content, encoding="utf-8")
         else:
-            place.write(content)
-            place.flush()
+            target.write(content)
+            target.flush()
     except OSError as error:
-        name = place if isinstance(place, Path) else place.name
+        name = target if isinstance(target, Path) else target.name
         with contextlib.suppress(OSError):
             print(f"denizen: cannot write {name}: {error.strerror}", file=sys.stderr)
         return False

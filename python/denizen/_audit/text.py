@@ -123,8 +123,8 @@ def leak_lines(leak: Leak) -> Iterator[str]:
     if len(stack) + left_out > _MOST_FRAMES:
         left_out += len(stack) - _MOST_FRAMES
         del shown[_MOST_FRAMES - _OUTERMOST : -_OUTERMOST]
-    for place, (index, site) in enumerate(shown):
-        if left_out and place == _MOST_FRAMES - _OUTERMOST:
+    for position, (index, site) in enumerate(shown):
+        if left_out and position == _MOST_FRAMES - _OUTERMOST:
             yield f"    ({_count(left_out, 'more frame')})"
         mark = ">" if index == here else " "
         yield f"  {mark} {short_name(site['file'])}:{site['line']}, in {site['function']}"

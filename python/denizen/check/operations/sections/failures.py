@@ -28,10 +28,10 @@ class Broken:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, place: int) -> Any:
-        if place == 5:
+    def __getitem__(self, index: int) -> Any:
+        if index == 5:
             raise StopMidway("the middle cannot be read")
-        return self.values[place]
+        return self.values[index]
 
 
 WRONG = (TypeError, ValueError)

@@ -211,9 +211,9 @@ def _raised_midway(s: Subject) -> Any:
             casting="unsafe",
             buffersize=4,
         ) as iterator:
-            for place, item in enumerate(iterator):
+            for index, item in enumerate(iterator):
                 item[...] = 1
-                if place == 6:
+                if index == 6:
                     raise RuntimeError("midway")
     except RuntimeError:
         return "RuntimeError"

@@ -107,8 +107,8 @@ add("sorted by Python", lambda s: sorted(s.a), needs=ORDERED)
 add("min and max by Python", lambda s: (min(s.a), max(s.a)), needs=ORDERED)
 
 
-def _partitioned(a: Any, place: int) -> Any:
-    return a[place], ordered(a[:place]), ordered(a[place:])
+def _partitioned(a: Any, index: int) -> Any:
+    return a[index], ordered(a[:index]), ordered(a[index:])
 
 
 def _lexsort_field(s: Subject) -> Any:
