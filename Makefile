@@ -222,14 +222,14 @@ faults: $(STAMPS)/cpp $(STAMPS)/clients
 full: $(STAMPS)/cpp $(STAMPS)/clients
 	@PYTHONPATH=$(VENV)/cpp/modules .ci/check $(BIN)/python
 
-# It prints the seed of its choices; docs/checking.md says what it tries.
+# It prints the seed of its choices; docs/how-it-is-tested.md says what it tries.
 stress: $(STAMPS)/cpp $(STAMPS)/clients
 	@echo "== threads under stress on $(VERSION)"
 	cd tests/python && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m stress \
 		--seconds $(STRESS_SECONDS) $(STRESS)
 	@$(MAKE) --no-print-directory hostile
 
-# It prints the seed of its choices; docs/checking.md says what it tries.
+# It prints the seed of its choices; docs/how-it-is-tested.md says what it tries.
 hostile: $(STAMPS)/cpp $(STAMPS)/clients
 	@echo "== hooks that use the array at hand on $(VERSION)"
 	cd tests/python && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m hostile \
