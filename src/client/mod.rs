@@ -104,7 +104,7 @@
 //! end in a thread without the GIL, and never [`thread_safe`](ElementBuilder::thread_safe), whose
 //! loops run without it. With the feature `client` alone the runtime cannot tell your pyo3: wrap
 //! what clones and drops in `Python::attach`. A cycle of element, object and array is never
-//! collected: `docs/python-objects.md` says what to do.
+//! collected: `docs/using.md` says what to do.
 
 mod attachment;
 mod batch;

@@ -20,7 +20,7 @@ REFUSALS = (
 )
 
 ROWS = re.findall(r"^\| `(.+?)` \| `(.+?)` \| `(.+?)` \|$", PAGE, re.MULTILINE)
-TYPES = re.findall(r"^\| (`.+?`) \| (\w+)", PAGE, re.MULTILINE)
+TYPES = re.findall(r"^\| (`.+?`) \| (\w+)", PAGE.partition("## Functions")[0], re.MULTILINE)
 
 
 @pytest.fixture
