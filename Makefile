@@ -169,7 +169,7 @@ valgrind:
 test-python: test-clients test-pytest test-cpp
 
 # Extension crates that only know the client interface.
-$(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools $(shell find tests/clients -type f \( -name '*.rs' -o -name '*.toml' -o -name 'Cargo.lock' \) -not -path '*/target/*' 2>/dev/null)
+$(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools docs/rust.md $(shell find tests/clients -type f \( -name '*.rs' -o -name '*.toml' -o -name 'Cargo.lock' \) -not -path '*/target/*' 2>/dev/null)
 	@for client in $(CLIENTS); do \
 		echo "== building $$client"; \
 		rm -rf $(VENV)/wheels-clients; \
