@@ -206,7 +206,7 @@ test-cpp: $(STAMPS)/cpp
 	@echo "== Python: tests of the C and C++ modules on $(VERSION)"
 	PYTHONPATH=$(VENV)/cpp/modules $(CPP_TESTS)
 
-# What `denizen check` finds on element types; docs/check.md says more. Types that are named may refuse
+# What `denizen check` finds on element types; docs/testing-your-type.md says more. Types that are named may refuse
 # only what is expected.
 CHECKED ?= denizen:Integer denizen:Rational real:real standard:String
 
