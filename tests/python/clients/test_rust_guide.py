@@ -5,9 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("rust_guide")
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "docs").is_dir())
 GUIDE = (ROOT / "docs" / "rust.md").read_text()
 
