@@ -169,7 +169,7 @@ valgrind:
 test-python: test-clients test-pytest test-cpp
 
 # Extension crates that only know the client interface.
-$(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools $(shell find tests/clients -type f \( -name '*.rs' -o -name '*.toml' -o -name 'Cargo.lock' \) -not -path '*/target/*' 2>/dev/null)
+$(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools docs/rust.md $(shell find tests/clients -type f \( -name '*.rs' -o -name '*.toml' -o -name 'Cargo.lock' \) -not -path '*/target/*' 2>/dev/null)
 	@for client in $(CLIENTS); do \
 		echo "== building $$client"; \
 		rm -rf $(VENV)/wheels-clients; \
@@ -206,7 +206,7 @@ test-cpp: $(STAMPS)/cpp
 	@echo "== Python: tests of the C and C++ modules on $(VERSION)"
 	PYTHONPATH=$(VENV)/cpp/modules $(CPP_TESTS)
 
-# What `denizen check` finds on element types; docs/check.md says more. Types that are named may refuse
+# What `denizen check` finds on element types; docs/testing-your-type.md says more. Types that are named may refuse
 # only what is expected.
 CHECKED ?= denizen:Integer denizen:Rational real:real standard:String
 
@@ -222,14 +222,14 @@ faults: $(STAMPS)/cpp $(STAMPS)/clients
 full: $(STAMPS)/cpp $(STAMPS)/clients
 	@PYTHONPATH=$(VENV)/cpp/modules .ci/check $(BIN)/python
 
-# It prints the seed of its choices; docs/checking.md says what it tries.
+# It prints the seed of its choices; docs/how-it-is-tested.md says what it tries.
 stress: $(STAMPS)/cpp $(STAMPS)/clients
 	@echo "== threads under stress on $(VERSION)"
 	cd tests/python && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m stress \
 		--seconds $(STRESS_SECONDS) $(STRESS)
 	@$(MAKE) --no-print-directory hostile
 
-# It prints the seed of its choices; docs/checking.md says what it tries.
+# It prints the seed of its choices; docs/how-it-is-tested.md says what it tries.
 hostile: $(STAMPS)/cpp $(STAMPS)/clients
 	@echo "== hooks that use the array at hand on $(VERSION)"
 	cd tests/python && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m hostile \

@@ -1,6 +1,6 @@
 """Measures the figures that the project promises, and writes docs/performance.md.
 
-Usage: python benches/arrays.py [--rust DIRECTORY] [--cpp FILE] [--output FILE]
+Usage: python benches/arrays.py [--rust DIRECTORY] [--cpp FILE] [--output FILE] [--printed FILE]
 
 DIRECTORY holds what the Rust benchmarks printed (`.ci/bench` leaves it there): figures.tsv, and a
 text file for each of the others.
@@ -203,6 +203,7 @@ def main() -> None:
     arguments.add_argument("--rust", type=Path)
     arguments.add_argument("--cpp", type=Path, help="what the benchmark of C++ numbers printed")
     arguments.add_argument("--output", type=Path)
+    arguments.add_argument("--printed", type=Path, help="where to keep what the others printed")
     given = arguments.parse_args()
     busy = [os.getloadavg()[0]]
     parts = [float64_unharmed(), creation(), copy_loop()]
@@ -215,8 +216,10 @@ def main() -> None:
         rows.append(row)
     busy.append(os.getloadavg()[0])
     if given.output:
+        given.output.write_text(report.page(rows, max(busy)))
+    if given.printed:
         others = sorted(given.rust.glob("*.txt")) if given.rust else []
-        given.output.write_text(report.page(rows, others, given.cpp, max(busy)))
+        given.printed.write_text(report.printed(others, given.cpp, max(busy)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How a figure reads, and the page that all of them make."""
+"""How a figure reads, the page that all of them make, and the file of all else that was printed."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ import numpy as np
 #: Why a figure misses its aim, by a pattern for the beginning of its row.
 REASONS: dict[str, str] = {
     r"float64 ": "perhaps chance: no code of ours runs there",
-    r"fixed cost of a copy-loop call": "two lookups, two locks taken and released, the books of "
+    r"fixed cost of a copy-loop call": "two lookups, two locks taken and released, the ledger of "
     "one cell: five atomic changes and what leads up to them",
     r"free of|materialising": "not profiled; the cells are zeroed first and their bits set, which "
     "a `Vec` need not do",
@@ -100,71 +100,60 @@ def _amount(value: float, unit: str) -> str:
     return f"{value / 1e-9:.3g} ns"
 
 
-def page(rows: list[Row], others: list[Path], cpp: Path | None, load: float) -> str:
-    """The page, with the tables that the C++ benchmark and the Rust ones in `others` printed."""
+def page(rows: list[Row], load: float) -> str:
+    """docs/performance.md: the table, and how to read it."""
     lines = [_HEAD.format(machine=_machine(load))]
     lines += ["| what | denizen | peer | ratio | aim | |", "|---|---|---|---|---|---|"]
     lines += ["| " + " | ".join(row.cells()) + " |" for row in rows]
-    lines.append(_ACCESS)
-    if cpp is not None:
-        lines += [_CPP, "```text", cpp.read_text().strip(), "```"]
-    if others:
-        lines.append(_OTHERS)
-    for path in others:
-        table = path.read_text().strip()
-        lines += ["", f"### `benches/{path.stem}.rs`", "", "```text", table, "```"]
-    return "\n".join(lines) + "\n"
+    lines.append(_READING)
+    return "\n".join(lines)
+
+
+def printed(others: list[Path], cpp: Path | None, load: float) -> str:
+    """What the C++ benchmark and the Rust ones in `others` printed, and on which machine."""
+    parts = [_machine(load), _PRINTED]
+    parts += [f"{path.name}\n\n{path.read_text().strip()}" for path in [cpp, *others] if path]
+    return "\n\n".join(parts) + "\n"
 
 
 _HEAD = """# Performance
 
-Written by `make bench`; edit `benches/report.py` instead.
+What denizen costs, beside what does the same without it: plain Rust, NumPy's own arrays, objects
+of Python. `make bench` measures all of it and writes this page (edit `benches/report.py`
+instead); what else it prints is left in `benches/printed.txt`.
 
 {machine}
-
-Both sides of a ratio are measured in one run and take turns. Times are those that the measuring
-thread spent on a processor, the fastest of all turns; only "two threads" goes by the clock on the
-wall. "Met" is a statement about this run on this machine.
-
-The small objects of the Rust rows are made, copied and destroyed one at a time, with a barrier for
-the optimiser in each: `vec!` of plain numbers is a memset, which a segment cannot match, since a
-client's function makes its objects.
 """
 
-_ACCESS = """
-## What it costs that every access is locked
+_READING = """
+How to read it:
 
-Measured once, when types that hold the GIL began to lock their arrays as well: before that change and
-after it, two builds that took turns on one machine with nothing else at work (CPython 3.13.0, NumPy
-2.5.5; the fastest of nine turns). An uncontended lock is free of atomic steps where the thread is alone
-(`docs/unsafe.md`).
-
-| work | before | after | aim |
-|---|---|---|---|
-| fixed cost of a copy-loop call of one Integer (fancy indexing of 100,000) | 68 ns | 76 ns | not more: missed, by the frame that stops panics (4 ns) and by pins in the lock's word |
-| `np.add(x, x, out=x)` of one Integer | 723 ns | 743 ns | at most 25 ns more: met |
-| `a[0]`, `a[0] = 7` of Integer | 376, 319 ns | 440, 385 ns | none: the memory is pinned while an object is converted |
-| `a[index]`, each; BigDecimal of the example client | 99 ns | 110 ns | none |
-| `a.copy()`, each; the same type | 10.8 ns | 11.2 ns | none |
-| `a + b` of 1,000 Integers, each | 4.2 ns | 4.1 ns | none |
-"""  # noqa: E501
-
-_CPP = """
-## C++: multiprecision numbers
-
-`cpp-bridge/examples/real/bench.py`: arrays of the MPFR numbers of that example beside a plain
-loop over a `std::vector` of the same C++ type at the same precision, and beside object arrays of
-gmpy2's. Processor time, the fastest of turns. The aims: at most 1.2 times the loop in each row, at
-least 3 times as fast as objects for `add` and `sum`, 10 times for `sort` and `less`. A comparison
-waits for memory: the plain loop itself is not 10 times as fast as the objects.
+* Both sides of a ratio are measured in one run and take turns. Times are those that the measuring
+  thread spent on a processor, the fastest of all turns; only "two threads" goes by the clock on
+  the wall. "Met" is a statement about this run on this machine.
+* float64 rows: the import must change nothing for arrays of other dtypes.
+* Rows of segments: small objects are made, copied and destroyed one at a time, with a barrier for
+  the optimiser in each; `vec!` of plain numbers is a memset, which a segment cannot match, since
+  a client's function makes its objects.
+* A copy-loop call: NumPy calls a copy loop once an element in fancy indexing, `take` and masks,
+  so its fixed cost is what those take. The verdict says what it consists of.
+* Integer: results that outgrow the cell (2^62 and more) are objects on the heap, as in Python.
+* Every access is locked, also where the GIL is held. That was measured once, before and after, in
+  two builds that took turns (CPython 3.13.0, NumPy 2.5.5): a copy-loop call went from 68 to 76
+  ns, `np.add(x, x, out=x)` of one Integer from 723 to 743 ns, `a[0]` from 376 to 440 ns, `a[0] =
+  7` from 319 to 385 ns; of the example client's BigDecimal each element of `a[index]` from 99 to
+  110 ns and of `a.copy()` from 10.8 to 11.2 ns; of 1,000 Integers each of `a + b` from 4.2 to 4.1
+  ns. A thread that is alone takes a lock without an atomic step ([why](architecture.md#alone)).
+* C++: arrays of MPFR numbers (`cpp-bridge/examples/real/bench.py`) aim at 1.2 times a plain loop
+  over a `std::vector` of the same type in each row, and beside object arrays of gmpy2's at 3
+  times their speed for `add` and `sum`, 10 times for `sort` and `less`. A comparison waits for
+  memory: the plain loop itself is not 10 times as fast as the objects. The figures are in
+  `benches/printed.txt`.
 """
 
-_OTHERS = """
-## The Rust benchmarks
-
-What divan printed, by the clock on the wall: on a busy machine the fastest of each row is worth
-more than its mean.
-"""
+_PRINTED = """\
+What the C++ benchmark and those of divan printed, the latter by the clock on the wall: on a busy
+machine the fastest of each row is worth more than its mean."""
 
 
 def _machine(load: float) -> str:

@@ -2,7 +2,7 @@
 //!
 //! Every concurrent protocol of the core is written against this module, so that the loom tests
 //! explore the very code that ships. A test that calls `loom::model` explores every execution; one
-//! whose builder has a `preemption_bound` those of up to so many preemptions. `docs/checking.md` has
+//! whose builder has a `preemption_bound` those of up to so many preemptions. `docs/how-it-is-tested.md` has
 //! the list.
 
 #[cfg(not(loom))]

@@ -1,40 +1,19 @@
 //! Store your own Rust type in NumPy arrays.
 //!
-//! # Ten lines
-//! A builder says what a type can do; there is no trait to implement, so the type may come from
-//! another crate. Each method asks for the standard trait that it is named after.
+//! `docs/rust.md` is the guide, from the first type to views and Python objects; this is the reference.
 //!
-//! ```toml
-//! [lib]
-//! crate-type = ["cdylib"]
+//! # The builder
+//! [`element`] begins the description of a type; there is no trait to implement, so the type may come
+//! from another crate. Each method asks for the standard trait that it is named after.
 //!
-//! [dependencies]
-//! denizen = { path = "path/to/denizen", default-features = false, features = ["pyo3"] }
-//! bigdecimal = "0.4"
-//! pyo3 = "0.30"
-//! ```
 //! ```text
-//! #[pymodule]
-//! fn decimals(module: &Bound<'_, PyModule>) -> PyResult<()> {
-//!     denizen::element::<BigDecimal>("BigDecimal")
-//!         .clone().default().arithmetic().ordering().text()
-//!         .module("decimals").add_to(module)?;
-//!     Ok(())
-//! }
+//! denizen::element::<BigDecimal>("BigDecimal")
+//!     .clone().default().arithmetic().ordering().text()
+//!     .module("decimals").add_to(module)?;
 //! ```
-//! ```python
-//! >>> import numpy as np, decimals
-//! >>> np.array(["0.1", "0.2"], dtype=decimals.BigDecimal).sum()
-//! ```
-//!
-//! Build it with maturin, like any pyo3 extension. The type's name is `decimals.BigDecimal`: maturin
-//! makes the extension module a private part of a package, so [`module`](ElementBuilder::module)
-//! names the package that exports the type; without it the name follows the extension module.
 //!
 //! The client holds no runtime: it finds the one of the installed `denizen` package when the first
-//! type is added. It needs no pyo3 either; with the feature `client` instead of `pyo3`,
-//! [`ElementBuilder::add_to_raw`] takes a raw pointer, so that a module written with any binding
-//! crate, in any version, can use it.
+//! type is added. Without the feature `pyo3`, [`ElementBuilder::add_to_raw`] takes a raw pointer.
 //!
 //! # What a type can do
 //! | method | for | gives |
@@ -98,13 +77,10 @@
 //! must hold.
 //!
 //! # Elements that hold Python objects
-//! A type with a `Py<..>` in it needs nothing special with the feature `pyo3`: its functions run as
-//! pyo3 sees a thread that is attached, so that `Py<..>` can be cloned (pyo3's feature `py-clone`)
-//! and drops its reference at once. Say [`needs_gil`](ElementBuilder::needs_gil) where elements may
-//! end in a thread without the GIL, and never [`thread_safe`](ElementBuilder::thread_safe), whose
-//! loops run without it. With the feature `client` alone the runtime cannot tell your pyo3: wrap
-//! what clones and drops in `Python::attach`. A cycle of element, object and array is never
-//! collected: `docs/python-objects.md` says what to do.
+//! With the feature `pyo3` the functions of a type run as pyo3 sees a thread that is attached, so that
+//! a `Py<..>` can be cloned and drops its reference at once. Say
+//! [`needs_gil`](ElementBuilder::needs_gil) where elements may end in a thread without the GIL, and
+//! never [`thread_safe`](ElementBuilder::thread_safe), whose loops run without it.
 
 mod attachment;
 mod batch;

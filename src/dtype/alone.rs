@@ -1,4 +1,4 @@
-//! Whether a thread is the only one: see "Alone" in `docs/unsafe.md`.
+//! Whether a thread is the only one: see "Alone" in `docs/architecture.md`.
 
 use pyo3::ffi;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};

@@ -62,7 +62,7 @@ pub(super) enum Patience {
 }
 
 /// Says whether this thread is alone: no other thread can be inside an operation on any lock, or
-/// begin one, before this thread lets it (see `docs/unsafe.md`, `alone`).
+/// begin one, before this thread lets it (see `docs/architecture.md`, `alone`).
 pub type AloneCheck = fn() -> bool;
 
 /// Where a lock was taken.

@@ -214,7 +214,7 @@ fn capsule_over<'py>(under: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if ptr::fn_addr_eq(malloc, ours) {
         return Ok(under.clone());
     }
-    // Its arrays may outlive what its library's owner thinks of: `host-outlives`.
+    // Its arrays may outlive what its library's owner thinks of: `upstream-outlives`.
     library::pin([
         ("malloc", malloc as *const c_void),
         ("calloc", calloc as *const c_void),

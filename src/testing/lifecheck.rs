@@ -211,7 +211,7 @@ fn usable<T: Target>() -> Result<(), Finding> {
 /// The macro installs [`Heap`](crate::testing::Heap). For a crate that has a global allocator of its
 /// own, write `lifecheck!(own_allocator: my_crate::Label, ..)`; leaks are then LeakSanitizer's.
 ///
-/// `docs/fuzzing.md` has the way from nothing to a finding.
+/// `docs/testing-your-type.md` has the way from nothing to a finding.
 #[macro_export]
 macro_rules! lifecheck {
     (own_allocator: $type:ty $(,)?) => {

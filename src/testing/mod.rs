@@ -20,7 +20,7 @@
 //! with failing allocations, elements and destructors in between. The functions are those that
 //! [`denizen::element`](crate::client::element) makes for the type, the segments are the runtime's own.
 //! After each operation every cell is compared with a plain `Vec<Option<value>>`. A finding is printed
-//! as a test that repeats it ([`lifecheck_replay!`](crate::lifecheck_replay)); `docs/fuzzing.md` shows
+//! as a test that repeats it ([`lifecheck_replay!`](crate::lifecheck_replay)); `docs/testing-your-type.md` shows
 //! one, and says what is found and what is not.
 //!
 //! [`Heap`] watches the memory that the type's own code allocates. [`Tracer`] is a field or an element

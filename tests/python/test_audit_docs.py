@@ -1,5 +1,5 @@
-"""docs/audit.md: its programs run and print what the page says, and its tables name what reports
-have."""
+"""docs/testing-your-type.md: programs of audits run and print what the page says, and its tables
+name what reports have."""
 
 import contextlib
 import io
@@ -14,7 +14,7 @@ import pytest
 from process import outside_ci
 
 TOP = Path(__file__).parents[2]
-PAGE = (TOP / "docs" / "audit.md").read_text()
+PAGE = (TOP / "docs" / "testing-your-type.md").read_text()
 BLOCKS = re.findall(r"^```(python|text)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 
 

@@ -1,5 +1,5 @@
 """Functions of NumPy's that bring floats of their own or are irrational give float64 of the bundled
-numbers, as docs/numpy-users.md says; those with a float64 interface refuse them. No third way."""
+numbers, as docs/using.md says; those with a float64 interface refuse them. No third way."""
 
 from fractions import Fraction
 

@@ -34,10 +34,10 @@ def test_the_guide_runs_and_every_object_is_destroyed(module_folder):
 import gc
 del a, b, f, m, r
 gc.collect()
-for name in ("guide.Tally", "guide.Measurement", "guide.Fixed"):
+for name in ("guide.WordCount", "guide.Measurement", "guide.Fixed"):
     figures = denizen.stats()[name]
     assert figures["live"] == 0, (name, figures)
-assert denizen.stats()["guide.Tally"]["constructed"] > 10
+assert denizen.stats()["guide.WordCount"]["constructed"] > 10
 """
     subprocess.run(
         [sys.executable, "-W", "error", "-c", program + check],
@@ -49,7 +49,7 @@ assert denizen.stats()["guide.Tally"]["constructed"] > 10
 
 def test_a_new_dtype_takes_at_most_fifteen_lines():
     registration = re.search(
-        r"^    denizen::element<Tally>.*?add_to\(module\);", GUIDE, re.M | re.S
+        r"^    denizen::element<WordCount>.*?add_to\(module\);", GUIDE, re.M | re.S
     )
     lines = [line for line in registration.group().splitlines() if line.strip()]
     assert len(lines) <= 15

@@ -1,5 +1,5 @@
 """What pandas does with arrays of elements: it holds them as they are, and refuses what it cannot do
-(docs/numpy-users.md lists both)."""
+(docs/using.md lists both)."""
 
 from fractions import Fraction
 

@@ -1,10 +1,10 @@
-"""`docs/trials.md` names a test for each trial, and each of those tests exists."""
+"""`docs/how-it-is-tested.md` names a test for each trial, and each of those tests exists."""
 
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TABLE = (ROOT / "docs" / "trials.md").read_text()
+TABLE = (ROOT / "docs" / "how-it-is-tested.md").read_text()
 ROWS = re.findall(r"^\| (T\d\d(?:, T\d\d)*) \|(.*)$", TABLE, re.M)
 FOLDERS = ["tests/python", "cpp-bridge"]
 

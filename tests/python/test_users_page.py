@@ -1,4 +1,4 @@
-"""docs/numpy-users.md: what its tables say to write works, and what it says not to is refused."""
+"""docs/using.md: what its tables say to write works, and what it says not to is refused."""
 
 import re
 from fractions import Fraction
@@ -9,7 +9,7 @@ import pytest
 
 import denizen
 
-PAGE = (Path(__file__).parents[2] / "docs" / "numpy-users.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "using.md").read_text()
 REFUSALS = (
     TypeError,
     ValueError,
@@ -20,7 +20,7 @@ REFUSALS = (
 )
 
 ROWS = re.findall(r"^\| `(.+?)` \| `(.+?)` \| `(.+?)` \|$", PAGE, re.MULTILINE)
-TYPES = re.findall(r"^\| (`.+?`) \| (\w+)", PAGE, re.MULTILINE)
+TYPES = re.findall(r"^\| (`.+?`) \| (\w+)", PAGE.partition("## Functions")[0], re.MULTILINE)
 
 
 @pytest.fixture

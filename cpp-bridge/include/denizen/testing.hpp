@@ -17,7 +17,7 @@
  * That is a program: with any compiler one that makes its own random sequences, with clang and
  * `-fsanitize=fuzzer -DDENIZEN_LIFECHECK_FUZZER` one that libFuzzer leads. Both take the flags
  * -runs=N, -max_total_time=SECONDS, -seed=N, -max_len=BYTES, and files to run again. What is found is
- * printed as a C++ program that shows it again. docs/fuzzing.md has more.
+ * printed as a C++ program that shows it again. docs/testing-your-type.md has more.
  */
 #ifndef DENIZEN_TESTING_HPP
 #define DENIZEN_TESTING_HPP

@@ -158,7 +158,7 @@ def test_the_printed_program_shows_it_again(tmp_path, name):
 
 
 def test_the_guide_shows_what_happens(tmp_path):
-    guide = (HERE.parents[2] / "docs" / "fuzzing.md").read_text()
+    guide = (HERE.parents[2] / "docs" / "testing-your-type.md").read_text()
     guide = guide[guide.index("## C++") : guide.index("## What happens to a type")]
     header, check, unit_test = re.findall(r"```cpp\n(.*?)```", guide, re.DOTALL)
     (tmp_path / "label.hpp").write_text(header)

@@ -201,7 +201,7 @@ class Report:
             yield from (f"  {count:>4}  {_cut(why)}" for why, count in reasons.most_common())
 
     def to_json(self) -> str:
-        """Everything, as JSON; docs/check.md describes the format."""
+        """Everything, as JSON; docs/testing-your-type.md describes the format."""
         plain: dict[str, Any] = {"format": FORMAT, **asdict(self)}
         plain["counts"] = {
             **{str(verdict): self.count(verdict) for verdict in Verdict},
