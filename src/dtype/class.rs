@@ -101,7 +101,7 @@ impl DType {
 
     /// Gives the type up: its class stays, as NumPy knows it, and gives out no descriptor any more, so
     /// that there will be no arrays. GIL held.
-    pub(super) fn abandon(&self) {
+    pub(in crate::dtype) fn abandon(&self) {
         let descr = self.descr.swap(ptr::null_mut(), AcqRel);
         self.former.store(descr, Release);
         // SAFETY: the class is ours; NumPy reads the member under the GIL, and asks our slots where it
@@ -111,7 +111,7 @@ impl DType {
 
     /// Loops, casts and identities.
     #[inline]
-    pub(super) fn operations(&self) -> &super::register::Operations {
+    pub(in crate::dtype) fn operations(&self) -> &super::register::Operations {
         self.operations.get_or_init(Default::default)
     }
 
@@ -162,7 +162,7 @@ impl DType {
 }
 
 /// What [`create`] needs to know.
-pub(super) struct ClassSpec<'a> {
+pub(in crate::dtype) struct ClassSpec<'a> {
     /// `module.NameDType`.
     pub name: &'a str,
     /// Documentation of the class.
@@ -176,7 +176,7 @@ pub(super) struct ClassSpec<'a> {
 /// # Safety
 /// `scalar_class` is a type that no DType has yet, kept alive by the caller forever; the cast
 /// specs are valid for the call.
-pub(super) unsafe fn create(
+pub(in crate::dtype) unsafe fn create(
     numpy: &'static NumpyApi,
     element: &'static ElementType,
     scalar_class: *mut ffi::PyTypeObject,
@@ -373,7 +373,7 @@ unsafe extern "C" fn descr_repr(descr: *mut ffi::PyObject) -> *mut ffi::PyObject
 }
 
 /// A Python string: a new reference, or NULL with an exception.
-pub(super) fn new_text(text: &str) -> *mut ffi::PyObject {
+pub(in crate::dtype) fn new_text(text: &str) -> *mut ffi::PyObject {
     // SAFETY: GIL held by all callers; the bytes are UTF-8 of that length.
     unsafe { ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize) }
 }
@@ -465,19 +465,19 @@ unsafe extern "C" fn finalize_descr(descr: *mut PyArray_Descr) -> *mut PyArray_D
 }
 
 /// `NPY_METH_*` flags that every loop of the type has.
-pub(super) fn loop_flags(element: &ElementType) -> c_int {
+pub(in crate::dtype) fn loop_flags(element: &ElementType) -> c_int {
     let gil = if element.is_thread_safe() { 0 } else { NPY_METH_REQUIRES_PYAPI };
     NPY_METH_NO_FLOATINGPOINT_ERRORS | gil
 }
 
 /// `NPY_METH_*` flags that every cast has: NumPy calls it with the GIL, which it lets go itself
 /// ([`super::access::without_gil`]).
-pub(super) fn cast_flags() -> c_int {
+pub(in crate::dtype) fn cast_flags() -> c_int {
     NPY_METH_NO_FLOATINGPOINT_ERRORS | NPY_METH_REQUIRES_PYAPI
 }
 
 /// Why a type cannot be the element type of NumPy arrays.
-pub(super) fn unfit(element: &ElementType) -> Option<String> {
+pub(in crate::dtype) fn unfit(element: &ElementType) -> Option<String> {
     let name = element.name();
     if !element.has_zero_promise() {
         Some(format!(
@@ -500,11 +500,11 @@ pub(super) fn unfit(element: &ElementType) -> Option<String> {
 }
 
 /// Keeps `arming` reachable from the slots that use it.
-pub(super) use arming::arm;
+pub(in crate::dtype) use arming::arm;
 
 impl DType {
     /// Fills the operations, once.
-    pub(super) fn set_operations(&self, operations: super::register::Operations) {
+    pub(in crate::dtype) fn set_operations(&self, operations: super::register::Operations) {
         let _ = self.operations.set(operations);
     }
 }

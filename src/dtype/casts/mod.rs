@@ -19,12 +19,13 @@
 //! That is what NumPy says of `int64`, `uint64` and `float64` themselves, except that a value
 //! that does not fit is an error here, not another value.
 //!
-//! * [`given`]: the client's casts, and which route each other one takes;
+//! * [`routes`]: the client's casts, and which route each other one takes;
 //! * [`run`]: a cast at work; [`text`] that of text, which [`text_form`] reads and writes;
 //! * [`objects`]: Python's numbers; NumPy casts all other objects through getitem and setitem.
 
-mod given;
+pub(in crate::dtype) mod numbers;
 mod objects;
+mod routes;
 mod run;
 mod text;
 mod text_form;
@@ -42,8 +43,8 @@ use crate::{
     faults,
     numpy_abi::{NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArrayMethod_Spec, flags::*, slots},
 };
-use given::Given;
 use pyo3::{ffi, prelude::*};
+use routes::Given;
 use std::{
     collections::HashMap,
     ffi::{CStr, CString, c_int, c_void},
@@ -107,14 +108,14 @@ enum End {
 
 /// One cast; NumPy hands it back to the loop as auxiliary data. Lives forever.
 #[repr(C)]
-pub(super) struct CastEntry {
+pub(in crate::dtype) struct CastEntry {
     head: NpyAuxData,
     name: CString,
     ends: [End; 2],
     /// The element types at the two ends.
     elements: [Option<&'static ElementType>; 2],
     /// NumPy's casting level: the worst one, where it depends on the descriptors.
-    pub(super) level: CastLevel,
+    pub(in crate::dtype) level: CastLevel,
     route: Route,
     /// The complex type at NumPy's end, of which the route is for the real parts.
     complex: Option<&'static Number>,
@@ -146,7 +147,7 @@ static CASTS: LazyLock<RwLock<HashMap<[usize; 2], &'static CastEntry>>> =
     LazyLock::new(RwLock::default);
 
 /// The cast from one DType class to another, where an element type is at one end.
-pub(super) fn find(
+pub(in crate::dtype) fn find(
     from: *const PyArray_DTypeMeta,
     to: *const PyArray_DTypeMeta,
 ) -> Option<&'static CastEntry> {
@@ -164,7 +165,7 @@ struct Planned {
 }
 
 /// The casts that a type will have, checked. Nothing stays of it until [`CastPlan::commit`].
-pub(super) struct CastPlan(Vec<Planned>);
+pub(in crate::dtype) struct CastPlan(Vec<Planned>);
 
 impl CastPlan {
     /// All casts that the client's list and the vtable's capabilities make possible.
@@ -243,7 +244,7 @@ impl CastPlan {
 }
 
 /// The casts of a type that is being registered, as NumPy wants them.
-pub(super) struct CastSpecs {
+pub(in crate::dtype) struct CastSpecs {
     entries: Vec<&'static CastEntry>,
     dtypes: Vec<[*mut PyArray_DTypeMeta; 2]>,
     slots: Vec<Vec<ffi::PyType_Slot>>,

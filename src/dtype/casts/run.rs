@@ -341,7 +341,7 @@ unsafe fn visit_source(
     }
 }
 
-pub(super) unsafe extern "C" fn get_loop(
+pub(in crate::dtype) unsafe extern "C" fn get_loop(
     context: *mut PyArrayMethod_Context,
     _aligned: c_int,
     move_references: c_int,

@@ -11,7 +11,7 @@ use pyo3::{
 ///
 /// # Errors
 /// `MemoryError`.
-pub(super) fn text<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+pub(in crate::dtype) fn text<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     // SAFETY: bytes of UTF-8 and their number; a new reference to a text, or NULL and an exception.
     unsafe {
         let made = ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize);
@@ -23,7 +23,7 @@ pub(super) fn text<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PySt
 ///
 /// # Errors
 /// `MemoryError`.
-pub(super) fn tuple<'py>(
+pub(in crate::dtype) fn tuple<'py>(
     py: Python<'py>,
     items: Vec<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyTuple>> {
@@ -43,7 +43,7 @@ pub(super) fn tuple<'py>(
 ///
 /// # Errors
 /// `MemoryError`.
-pub(super) fn dict(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+pub(in crate::dtype) fn dict(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     // SAFETY: a new reference to a dictionary, or NULL and an exception.
     unsafe { Ok(Bound::from_owned_ptr_or_err(py, ffi::PyDict_New())?.cast_into_unchecked()) }
 }

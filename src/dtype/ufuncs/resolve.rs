@@ -1,7 +1,7 @@
-//! Which loop a ufunc takes for operands of which some are elements: what [`super::promotion`]
+//! Which loop a ufunc takes for operands of which some are elements: what [`super::super::promotion`]
 //! answers when NumPy asks.
 
-use super::{
+use super::super::{
     DType, casts,
     fallible::text,
     numbers::{self, Family, Number},
@@ -18,7 +18,7 @@ use std::ptr;
 type Class = *mut PyArray_DTypeMeta;
 
 /// The ufuncs for which NumPy turns "no loop" into a result.
-pub(super) const COMPARISONS: [&str; 6] =
+pub(in crate::dtype) const COMPARISONS: [&str; 6] =
     ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"];
 
 /// A call of a ufunc, as far as it is known before its loop.
@@ -69,7 +69,7 @@ impl Call<'_> {
 ///
 /// # Safety
 /// `inputs` are DType classes, `fixed` too or NULL, one an operand; `ufunc` is one; GIL held.
-pub(super) unsafe fn choose(
+pub(in crate::dtype) unsafe fn choose(
     ufunc: *mut ffi::PyObject,
     inputs: &[Class],
     fixed: &[Class],
@@ -128,7 +128,7 @@ fn all_loops() -> impl Iterator<Item = &'static LoopData> {
 }
 
 /// Whether a loop has exactly these inputs (NULL is none).
-pub(super) fn has_inputs(data: &LoopData, inputs: &[Class]) -> bool {
+pub(in crate::dtype) fn has_inputs(data: &LoopData, inputs: &[Class]) -> bool {
     data.input_count == inputs.len()
         && data.operands.iter().zip(inputs).all(|(operand, &class)| is(operand, class))
 }
@@ -196,7 +196,7 @@ fn output_of_objects(call: &Call, inputs: &[Class]) -> Class {
 ///
 /// # Safety
 /// A ufunc; GIL held.
-pub(super) unsafe fn name_of(ufunc: *mut ffi::PyObject) -> String {
+pub(in crate::dtype) unsafe fn name_of(ufunc: *mut ffi::PyObject) -> String {
     // SAFETY: the caller's promise.
     let ufunc = unsafe { Bound::from_borrowed_ptr(Python::assume_attached(), ufunc) };
     let name = || ufunc.getattr(text(ufunc.py(), "__name__")?)?.extract();

@@ -1,6 +1,6 @@
 //! Operators of the scalars that the runtime makes: NumPy's ufuncs, called with the operands.
 
-use super::{DType, errors, fallible::text, loan, loan_math, scalar, sort, trampoline};
+use super::super::{DType, errors, fallible::text, loan, loan_math, scalar, sort, trampoline};
 use crate::{
     abi,
     erased::Failure,
@@ -46,7 +46,7 @@ macro_rules! operators {
         )*
 
         /// The slots of the operators.
-        pub(super) fn slots() -> Vec<ffi::PyType_Slot> {
+        pub(in crate::dtype) fn slots() -> Vec<ffi::PyType_Slot> {
             let slot = |slot: c_int, function: *mut c_void| {
                 ffi::PyType_Slot { slot, pfunc: function }
             };
@@ -167,7 +167,7 @@ unsafe fn is_operand(object: *mut ffi::PyObject) -> bool {
         }
         // The scalar class of another element type, brought by its client.
         let class = ffi::Py_TYPE(object);
-        super::register::all().iter().any(|dtype| dtype.scalar_class() == class)
+        super::super::register::all().iter().any(|dtype| dtype.scalar_class() == class)
     }
 }
 
@@ -343,7 +343,7 @@ unsafe fn through_cast(object: *mut ffi::PyObject, type_number: c_int) -> *mut f
             let cast = loan_math::with_array(object, |array| {
                 ffi::Py_INCREF(to.cast());
                 match numpy.cast_to_type(array, to, 0) {
-                    cast if cast.is_null() => Err(super::convert::already_raised()),
+                    cast if cast.is_null() => Err(super::super::convert::already_raised()),
                     cast => Ok(cast),
                 }
             });

@@ -1,9 +1,12 @@
 //! From a client's spec to a DType: what was checked ([`super::plan`]) becomes the class, its casts,
 //! loops and identities, which stay for good.
 
+pub(in crate::dtype) mod plan;
+pub(in crate::dtype) mod spec;
+
 use super::{
     DType, class, library,
-    plan::{self, IdentityPlan, LoopPlan, Plan},
+    plan::{IdentityPlan, LoopPlan, Plan},
     promotion, sort, ufuncs, void_casts,
 };
 use crate::{
@@ -115,7 +118,7 @@ pub fn dtype_named(name: &str) -> Option<&'static DType> {
 }
 
 /// Whether a class is the scalar class of a DType.
-pub(super) fn has_scalar_class(class: &Bound<'_, PyType>) -> bool {
+pub(in crate::dtype) fn has_scalar_class(class: &Bound<'_, PyType>) -> bool {
     all().iter().any(|dtype| dtype.scalar_class() == class.as_type_ptr())
 }
 
@@ -364,7 +367,7 @@ fn add_loops(py: Python<'_>, numpy: &'static NumpyApi, dtype: &'static DType) ->
 }
 
 /// The DType class of a type number, borrowed (it is immortal).
-pub(super) fn builtin_class(
+pub(in crate::dtype) fn builtin_class(
     py: Python<'_>,
     numpy: &NumpyApi,
     number: i32,

@@ -12,7 +12,7 @@
 //! get promoters even where the type has no loop: without one NumPy answers `==` with `False` for
 //! all elements, whatever they are.
 
-use super::{
+use super::super::{
     DType, casts, choice, errors,
     numbers::{self, Family, Number},
     register::OperandType,
@@ -41,7 +41,7 @@ type Class = *mut PyArray_DTypeMeta;
 ///
 /// # Safety
 /// `other` is a DType class; GIL held.
-pub(super) unsafe fn common_class(dtype: &'static DType, other: Class) -> Option<Class> {
+pub(in crate::dtype) unsafe fn common_class(dtype: &'static DType, other: Class) -> Option<Class> {
     let numpy = numpy_abi::get()?;
     let own = dtype.class();
     let level = |from: Class, to: Class| casts::find(from, to).map(|entry| entry.level);
@@ -76,7 +76,7 @@ pub(super) unsafe fn common_class(dtype: &'static DType, other: Class) -> Option
 }
 
 /// The class of values of Python's number types, for NumPy's stand-ins for those.
-pub(super) fn concrete(numpy: &NumpyApi, class: Class) -> Class {
+pub(in crate::dtype) fn concrete(numpy: &NumpyApi, class: Class) -> Class {
     if class == numpy.py_long_dtype() {
         numpy.long_dtype()
     } else if class == numpy.py_float_dtype() {
@@ -106,7 +106,7 @@ static PROMOTED: Mutex<Vec<(usize, &'static DType)>> = Mutex::new(Vec::new());
 ///
 /// # Errors
 /// What NumPy refuses.
-pub(super) fn register_promoters(
+pub(in crate::dtype) fn register_promoters(
     py: Python<'_>,
     numpy: &'static NumpyApi,
     dtype: &'static DType,

@@ -1,12 +1,12 @@
 //! The scalar class that the runtime makes for a type that brings none: immutable Python objects
 //! that hold one element.
 //!
-//! Scalars of a type without copies may show a cell of an array instead ([`super::loan`]).
+//! Scalars of a type without copies may show a cell of an array instead ([`super::super::loan`]).
 //!
-//! Arithmetic and comparison go through NumPy's ufuncs ([`super::scalar_math`]), so that a scalar
+//! Arithmetic and comparison go through NumPy's ufuncs ([`super::super::scalar_math`]), so that a scalar
 //! follows the same loops and promotion as an array.
 
-use super::{
+use super::super::{
     DType, arrfuncs, class,
     convert::{self, already_raised},
     errors,
@@ -56,7 +56,7 @@ impl Scalar {
 ///
 /// # Errors
 /// A cell is too large for a Python object; what Python refuses.
-pub(super) fn make_scalar_class<'py>(
+pub(in crate::dtype) fn make_scalar_class<'py>(
     py: Python<'py>,
     element: &ElementType,
     module_name: &str,
@@ -143,7 +143,7 @@ pub unsafe fn scalar_cell(object: *mut ffi::PyObject) -> Option<(&'static DType,
 ///
 /// # Safety
 /// `object` is a scalar of ours, whose type has no copies.
-pub(super) unsafe fn loan_of(object: *mut ffi::PyObject) -> *mut Loan {
+pub(in crate::dtype) unsafe fn loan_of(object: *mut ffi::PyObject) -> *mut Loan {
     object.cast::<u8>().wrapping_add(size_of::<Scalar>()).cast()
 }
 
@@ -151,7 +151,10 @@ pub(super) unsafe fn loan_of(object: *mut ffi::PyObject) -> *mut Loan {
 ///
 /// # Safety
 /// `object` is a scalar of `element`.
-pub(super) unsafe fn own_address(object: *mut ffi::PyObject, element: &ElementType) -> *mut u8 {
+pub(in crate::dtype) unsafe fn own_address(
+    object: *mut ffi::PyObject,
+    element: &ElementType,
+) -> *mut u8 {
     Scalar::cell(object, element)
 }
 
@@ -159,7 +162,9 @@ pub(super) unsafe fn own_address(object: *mut ffi::PyObject, element: &ElementTy
 ///
 /// # Safety
 /// GIL held.
-pub(super) unsafe fn allocate(dtype: &'static DType) -> Result<*mut ffi::PyObject, Failure> {
+pub(in crate::dtype) unsafe fn allocate(
+    dtype: &'static DType,
+) -> Result<*mut ffi::PyObject, Failure> {
     let class = dtype.scalar_class();
     // SAFETY: GIL held; classes are never NULL. The memory is zeroed.
     unsafe {
@@ -187,7 +192,7 @@ pub(super) unsafe fn allocate(dtype: &'static DType) -> Result<*mut ffi::PyObjec
 /// # Safety
 /// `object` is a scalar of the type that nobody else knows yet, or that goes away, or whose object
 /// is about to move.
-pub(super) unsafe fn own_cell<'a>(
+pub(in crate::dtype) unsafe fn own_cell<'a>(
     object: *mut ffi::PyObject,
     element: &ElementType,
 ) -> CellsMut<'a> {
@@ -229,7 +234,7 @@ unsafe fn finish_new(
 ///
 /// # Safety
 /// `cells` is one aligned cell of the type under rule 1; GIL held.
-pub(super) unsafe fn new_scalar(
+pub(in crate::dtype) unsafe fn new_scalar(
     dtype: &'static DType,
     cells: Cells<'_>,
 ) -> Result<*mut ffi::PyObject, Failure> {
@@ -332,7 +337,7 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
 }
 
 /// A result for Python: the object, or NULL with the exception.
-pub(super) fn give(outcome: Result<*mut ffi::PyObject, Failure>) -> *mut ffi::PyObject {
+pub(in crate::dtype) fn give(outcome: Result<*mut ffi::PyObject, Failure>) -> *mut ffi::PyObject {
     outcome.unwrap_or_else(|failure| {
         errors::raise(&failure);
         ptr::null_mut()
@@ -343,7 +348,7 @@ pub(super) fn give(outcome: Result<*mut ffi::PyObject, Failure>) -> *mut ffi::Py
 ///
 /// # Errors
 /// What `write` fails with.
-pub(super) fn collect(
+pub(in crate::dtype) fn collect(
     write: impl FnOnce(*mut Sink, *mut Report) -> Status,
 ) -> Result<Vec<u8>, Failure> {
     unsafe extern "C" fn append(sink: *mut Sink, bytes: *const u8, size: usize) -> Status {
@@ -442,7 +447,7 @@ unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
 }
 
 /// `bool(scalar)`; TypeError for a type without truth, as for its arrays.
-pub(super) unsafe extern "C" fn bool_(object: *mut ffi::PyObject) -> c_int {
+pub(in crate::dtype) unsafe extern "C" fn bool_(object: *mut ffi::PyObject) -> c_int {
     trampoline::slot("bool_", || {
         // SAFETY: Python calls it for scalars; GIL held.
         let truth = unsafe {

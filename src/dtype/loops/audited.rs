@@ -3,7 +3,7 @@
 //! NumPy asks for a loop once an operation. While an audit runs it gets one that notes the operation
 //! and then does the same work; otherwise the loops know nothing of audits.
 
-use super::trampoline;
+use super::super::trampoline;
 use crate::{
     audit::{self, AtWork, Operation},
     numpy_abi::{
@@ -14,7 +14,7 @@ use crate::{
 use std::ffi::{c_char, c_int, c_void};
 
 /// A loop that can be watched.
-pub(super) trait Watched {
+pub(in crate::dtype) trait Watched {
     /// The loop.
     const LOOP: StridedLoop;
 
@@ -31,7 +31,7 @@ pub(super) trait Watched {
 /// # Safety
 /// `out_loop` may be written; GIL held.
 #[inline(always)]
-pub(super) unsafe fn watch<L: Watched>(out_loop: *mut Option<StridedLoop>) {
+pub(in crate::dtype) unsafe fn watch<L: Watched>(out_loop: *mut Option<StridedLoop>) {
     if audit::is_running() {
         // SAFETY: the caller's promise.
         unsafe { replace::<L>(out_loop) };
@@ -67,7 +67,7 @@ unsafe extern "C" fn watched<L: Watched>(
 }
 
 /// As [`Watched`], for loops over one run.
-pub(super) trait WatchedTraverse {
+pub(in crate::dtype) trait WatchedTraverse {
     /// The loop.
     const LOOP: TraverseLoop;
     /// What the loop does.
@@ -79,7 +79,9 @@ pub(super) trait WatchedTraverse {
 /// # Safety
 /// `out_loop` may be written.
 #[inline(always)]
-pub(super) unsafe fn watch_traverse<L: WatchedTraverse>(out_loop: *mut Option<TraverseLoop>) {
+pub(in crate::dtype) unsafe fn watch_traverse<L: WatchedTraverse>(
+    out_loop: *mut Option<TraverseLoop>,
+) {
     if audit::is_running() {
         // SAFETY: the caller's promise.
         unsafe { out_loop.write(Some(watched_traverse::<L>)) };
@@ -104,7 +106,7 @@ unsafe extern "C" fn watched_traverse<L: WatchedTraverse>(
 
 /// For slots that NumPy calls directly: what this thread is at from here on, while an audit runs.
 #[inline]
-pub(super) fn at_work(operation: Operation) -> Option<AtWork> {
+pub(in crate::dtype) fn at_work(operation: Operation) -> Option<AtWork> {
     audit::is_running().then(|| audit::at_work(operation))
 }
 
@@ -112,7 +114,7 @@ pub(super) fn at_work(operation: Operation) -> Option<AtWork> {
 /// usual ones should hold nothing that has to be dropped.
 #[cold]
 #[inline(never)]
-pub(super) fn at_work_on<R>(operation: Operation, work: impl FnOnce() -> R) -> R {
+pub(in crate::dtype) fn at_work_on<R>(operation: Operation, work: impl FnOnce() -> R) -> R {
     let _at_work = audit::at_work(operation);
     work()
 }
@@ -122,7 +124,7 @@ macro_rules! watched_loop {
     ($loop:ident: $function:expr, $name:literal) => {
         struct $loop;
 
-        impl $crate::dtype::watched::Watched for $loop {
+        impl $crate::dtype::loops::audited::Watched for $loop {
             const LOOP: StridedLoop = $function;
 
             unsafe fn operation(_auxdata: *const NpyAuxData) -> $crate::audit::Operation {
@@ -131,4 +133,4 @@ macro_rules! watched_loop {
         }
     };
 }
-pub(super) use watched_loop;
+pub(in crate::dtype) use watched_loop;

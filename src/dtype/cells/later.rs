@@ -3,7 +3,7 @@
 //! NumPy clears the tail, then asks for less memory. A destructor that ran between could put new
 //! objects into the tail, which would be lost with it.
 
-use super::errors;
+use super::super::errors;
 use crate::erased::Staging;
 use std::cell::{Cell, RefCell};
 
@@ -14,11 +14,11 @@ thread_local! {
 }
 
 /// A resize at work: at its end, the objects that were kept meanwhile end.
-pub(super) struct Resizing(());
+pub(in crate::dtype) struct Resizing(());
 
 impl Resizing {
     /// From here on objects are kept.
-    pub(super) fn begin() -> Resizing {
+    pub(in crate::dtype) fn begin() -> Resizing {
         RESIZES.set(RESIZES.get() + 1);
         Resizing(())
     }
@@ -46,11 +46,11 @@ impl Drop for Resizing {
 
 /// Whether objects that a clear loop takes out of their cells are to be kept.
 #[inline]
-pub(super) fn is_resizing() -> bool {
+pub(in crate::dtype) fn is_resizing() -> bool {
     RESIZES.try_with(Cell::get).unwrap_or_default() > 0
 }
 
 /// Keeps objects that left their cells.
-pub(super) fn keep(staging: Staging<'static>) {
+pub(in crate::dtype) fn keep(staging: Staging<'static>) {
     KEPT.with_borrow_mut(|kept| kept.push(staging));
 }

@@ -1,6 +1,6 @@
 //! Ufunc loops: the client's inner loop, surrounded by locks, ledger and error handling.
 
-use super::{
+use super::super::{
     DType,
     access::{self, BLOCK, Operand, Run},
     class,
@@ -51,7 +51,7 @@ const REORDERABLE: [&str; 15] = [
 ///
 /// # Safety
 /// `data.ufunc` is a ufunc with as many operands as the loop, and `data` lives forever.
-pub(super) unsafe fn add_loop(
+pub(in crate::dtype) unsafe fn add_loop(
     numpy: &'static NumpyApi,
     data: &'static LoopData,
     dtypes: &mut [*mut PyArray_DTypeMeta],
@@ -123,7 +123,7 @@ unsafe fn loop_of(context: *const PyArrayMethod_Context) -> Option<&'static Loop
 ///
 /// # Safety
 /// `ufunc` is a ufunc.
-pub(super) unsafe fn ufunc_operand_count(ufunc: *mut ffi::PyObject) -> usize {
+pub(in crate::dtype) unsafe fn ufunc_operand_count(ufunc: *mut ffi::PyObject) -> usize {
     // SAFETY: the caller's promise: `nin`, `nout`, `nargs` follow the object's head.
     unsafe { (*ufunc.cast::<UfuncHead>()).nargs as usize }
 }
@@ -132,7 +132,7 @@ pub(super) unsafe fn ufunc_operand_count(ufunc: *mut ffi::PyObject) -> usize {
 ///
 /// # Safety
 /// `ufunc` is a ufunc.
-pub(super) unsafe fn ufunc_operand_counts(ufunc: *mut ffi::PyObject) -> (usize, usize) {
+pub(in crate::dtype) unsafe fn ufunc_operand_counts(ufunc: *mut ffi::PyObject) -> (usize, usize) {
     // SAFETY: as for `ufunc_operand_count`.
     unsafe { ((*ufunc.cast::<UfuncHead>()).nin as usize, ufunc_operand_count(ufunc)) }
 }
@@ -159,7 +159,7 @@ unsafe extern "C" fn get_loop(
         // SAFETY: NumPy passes its context and valid places for the results; GIL held.
         unsafe {
             let Some(data) = loop_of(context) else {
-                super::errors::set(
+                super::super::errors::set(
                     crate::abi::ERROR_RUNTIME,
                     "denizen has no record of a loop that it registered",
                 );
@@ -182,7 +182,7 @@ unsafe extern "C" fn get_loop(
 ///
 /// # Safety
 /// Pointers, dimensions and strides are as in NumPy's convention for the loop; no lock is held.
-pub(super) unsafe fn run(
+pub(in crate::dtype) unsafe fn run(
     data: &'static LoopData,
     arguments: *const *mut c_char,
     dimensions: *const isize,
@@ -764,7 +764,7 @@ impl Grid {
 
 /// The core dimensions of each operand, as indices into a ufunc's own list: `None` without a
 /// signature. `(n?,k),(k,m?)->(n?,m?)` gives `[[0, 1], [1, 2], [0, 2]]`.
-pub(super) fn core_dimensions(signature: Option<&str>) -> Option<Vec<Vec<usize>>> {
+pub(in crate::dtype) fn core_dimensions(signature: Option<&str>) -> Option<Vec<Vec<usize>>> {
     let signature = signature?;
     let mut names: Vec<&str> = Vec::new();
     let mut operands = Vec::new();
@@ -809,7 +809,7 @@ unsafe extern "C" fn get_reduction_initial(
             match Failure::check(status, &report) {
                 Ok(()) => 1,
                 Err(failure) => {
-                    super::errors::raise(&failure);
+                    super::super::errors::raise(&failure);
                     -1
                 }
             }

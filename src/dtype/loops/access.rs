@@ -1,7 +1,7 @@
 //! What every loop does around the work: find the segments of its operands, lock them, keep the
 //! ledger and the init bitmaps.
 
-use super::{alone::is_alone, errors};
+use super::super::{alone::is_alone, errors};
 use crate::{
     abi,
     erased::{CellsMut, ElementType, Exclusive, Failure, Staging},
@@ -309,7 +309,7 @@ pub unsafe fn segment_of(address: *const u8) -> Option<Segment> {
 }
 
 /// From as many elements on NumPy itself lets the GIL go.
-pub(super) const WORTHWHILE: usize = 500;
+pub(in crate::dtype) const WORTHWHILE: usize = 500;
 
 /// Runs `work` without the GIL, where that pays and this thread holds it.
 ///

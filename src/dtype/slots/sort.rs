@@ -8,7 +8,7 @@
 //! Cells in NumPy arrays are trivially relocatable, so a permutation moves their bytes. It is found
 //! first, on indices: a comparison that fails, or contradicts itself, leaves every cell in place.
 
-use super::{DType, access, access::Run, class, errors, trampoline, watched, within};
+use super::super::{DType, access, access::Run, class, errors, trampoline, watched, within};
 use crate::{
     abi::{self, Report},
     erased::{Cells, ElementType, Failure},
@@ -34,7 +34,7 @@ const HEAPSORT: c_int = 1;
 ///
 /// # Errors
 /// What NumPy refuses.
-pub(super) fn register(
+pub(in crate::dtype) fn register(
     py: Python<'_>,
     numpy: &'static NumpyApi,
     dtype: &'static DType,
@@ -412,7 +412,7 @@ unsafe fn order_by_compare<I: Index>(
 /// # Safety
 /// Both are aligned cells of `element` under rule 1 that nobody writes.
 #[inline]
-pub(super) unsafe fn compare(
+pub(in crate::dtype) unsafe fn compare(
     element: &ElementType,
     left: *const u8,
     right: *const u8,

@@ -5,7 +5,7 @@
 //! use the very array, by Python code. The memory stays where it is meanwhile
 //! ([`access::pinned`]): NumPy goes on at this address.
 
-use super::{
+use super::super::{
     DType,
     access::{self, Run},
     errors,
@@ -35,7 +35,7 @@ type Set = unsafe fn(&'static DType, *mut ffi::PyObject, *mut u8) -> Result<(), 
 type Get = unsafe fn(&'static DType, *mut u8) -> Result<*mut ffi::PyObject, Failure>;
 
 /// Writes a Python object into a cell.
-pub(super) unsafe extern "C" fn setitem(
+pub(in crate::dtype) unsafe extern "C" fn setitem(
     descr: *mut PyArray_Descr,
     object: *mut ffi::PyObject,
     data: *mut c_char,
@@ -70,7 +70,7 @@ pub(super) unsafe extern "C" fn setitem(
 }
 
 /// The Python scalar of a cell.
-pub(super) unsafe extern "C" fn getitem(
+pub(in crate::dtype) unsafe extern "C" fn getitem(
     descr: *mut PyArray_Descr,
     data: *mut c_char,
 ) -> *mut ffi::PyObject {
@@ -287,7 +287,7 @@ pub unsafe fn from_python(
         return Failure::check(status, &report);
     }
     // SAFETY: the caller's promise.
-    if unsafe { super::casts::number_into_cell(dtype, object, cell) }? {
+    if unsafe { super::super::casts::number_into_cell(dtype, object, cell) }? {
         return Ok(());
     }
     // SAFETY: the caller's promise.
@@ -389,27 +389,27 @@ fn refused(element: &ElementType, object: *mut ffi::PyObject) -> Failure {
 
 /// The failure whose exception is set already.
 #[cold]
-pub(super) fn already_raised() -> Failure {
+pub(in crate::dtype) fn already_raised() -> Failure {
     Failure::new(abi::ERROR_RUNTIME, "a Python exception is set").with_raised(true)
 }
 
 /// An object on its way between Python and an array: counted while it exists, destroyed if it
 /// does not arrive.
-pub(super) struct Object<'a> {
+pub(in crate::dtype) struct Object<'a> {
     element: &'static ElementType,
     spare: SpareCell<'a>,
 }
 
 impl Object<'_> {
-    pub(super) fn new(element: &'static ElementType) -> Result<Self, Failure> {
+    pub(in crate::dtype) fn new(element: &'static ElementType) -> Result<Self, Failure> {
         Ok(Object { element, spare: SpareCell::new(element)? })
     }
 
-    pub(super) fn cells(&mut self) -> CellsMut<'_> {
+    pub(in crate::dtype) fn cells(&mut self) -> CellsMut<'_> {
         self.spare.cells()
     }
 
-    pub(super) fn address(&mut self) -> *mut u8 {
+    pub(in crate::dtype) fn address(&mut self) -> *mut u8 {
         self.spare.cells().address(0)
     }
 

@@ -17,7 +17,7 @@
 //! panics, and a call in it that is said not to unwind, such a thread aborts the process; behind the
 //! pointer the body's frame has no handler, and the one here waits ([`crate::boundary`]).
 
-use super::errors;
+use super::super::errors;
 use crate::{
     abi,
     boundary::{self, Payload, catch},

@@ -3,7 +3,7 @@
 //! NumPy would make an array of each operand, by moving the scalar's object in. It gets an array
 //! over the scalar's cell instead, read-only and without dimensions.
 
-use super::{
+use super::super::{
     DType, access,
     convert::already_raised,
     loan::Use,
@@ -98,7 +98,7 @@ impl Drop for LentArray {
 ///
 /// # Safety
 /// `object` is a scalar of ours whose type has no copies; GIL held.
-pub(super) unsafe fn with_array<R>(
+pub(in crate::dtype) unsafe fn with_array<R>(
     object: *mut ffi::PyObject,
     work: impl FnOnce(*mut ffi::PyObject) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
@@ -114,7 +114,7 @@ pub(super) unsafe fn with_array<R>(
 
 /// `__array_ufunc__`: the ufunc's method again, with arrays over the cells of the scalars among its
 /// inputs.
-pub(super) unsafe extern "C" fn array_ufunc(
+pub(in crate::dtype) unsafe extern "C" fn array_ufunc(
     _object: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,

@@ -21,9 +21,9 @@
 //! permutation of objects like any other; the init bitmap is mended when the next loop sees it
 //! (`reconciled`). Loops of other threads that run meanwhile on the same cells of such an array are
 //! outside the promise, for NumPy takes no lock of ours there. `sort` and `argsort` never come
-//! here: see [`super::sort`].
+//! here: see [`super::super::sort`].
 
-use super::{
+use super::super::{
     DType,
     access::{self, Run},
     errors,
@@ -50,7 +50,7 @@ use std::{
 };
 
 /// The slots of one type. `nonzero` and the copies are always there, for NumPy would call NULL.
-pub(super) fn slots(numpy: &NumpyApi, element: &ElementType) -> Vec<ffi::PyType_Slot> {
+pub(in crate::dtype) fn slots(numpy: &NumpyApi, element: &ElementType) -> Vec<ffi::PyType_Slot> {
     let mut slots = vec![
         slot::copyswapn(copyswapn),
         slot::copyswap(copyswap),
@@ -218,7 +218,10 @@ unsafe extern "C" fn nonzero(data: *mut c_void, array: *mut c_void) -> u8 {
 ///
 /// # Safety
 /// `cell` is an aligned cell of `element` under rule 1 that nobody writes.
-pub(super) unsafe fn truth(element: &ElementType, cell: *const u8) -> Result<bool, Failure> {
+pub(in crate::dtype) unsafe fn truth(
+    element: &ElementType,
+    cell: *const u8,
+) -> Result<bool, Failure> {
     let Some(nonzero) = element.vtable().nonzero else {
         return Err(within::missing(element, "truth value"));
     };
@@ -398,11 +401,11 @@ mod dot {
     static TABLE: [DotFunc; FUNCTIONS] = functions![0 8 16 24 32 40 48 56];
 
     /// The function for a type that is being registered, while there are any.
-    pub(super) fn reserve(element: &ElementType) -> Option<DotFunc> {
+    pub(in crate::dtype) fn reserve(element: &ElementType) -> Option<DotFunc> {
         let index = NEXT.fetch_add(1, Relaxed);
         let function = TABLE.get(index)?;
         // Registered types live forever, and this one is registered.
-        let element = super::super::register::REGISTRY.find(element.name())?;
+        let element = super::super::super::register::REGISTRY.find(element.name())?;
         ELEMENTS[index].set(element).ok()?;
         Some(*function)
     }
@@ -419,7 +422,7 @@ mod dot {
         trampoline::slot("numbered", || {
             let element = ELEMENTS[INDEX].get().copied();
             let dtype = element.and_then(|element| {
-                super::super::register::dtype_of(ptr::from_ref(element).cast())
+                super::super::super::register::dtype_of(ptr::from_ref(element).cast())
             });
             let Some(dtype) = dtype.filter(|_| !is_raised()) else { return };
             // SAFETY: NumPy passes two runs of `count` cells of the dtype, and one for the result;
@@ -454,7 +457,7 @@ mod dot {
         let element = dtype.element();
         let size = element.size() as isize;
         let check = |status: c_int| {
-            if status < 0 { Err(super::super::convert::already_raised()) } else { Ok(()) }
+            if status < 0 { Err(super::super::super::convert::already_raised()) } else { Ok(()) }
         };
         if let Some(vecdot) = binary_loop(dtype, "vecdot") {
             let arguments = [left.data.cast(), right.data.cast(), out.cast()];

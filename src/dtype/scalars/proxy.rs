@@ -16,7 +16,7 @@
 //! * `loan-used`: while `uses` is not 0 somebody reads the scalar's cell. The cell is borrowed from
 //!   its segment's lock then, and a segment that is freed all the same is leaked.
 
-use super::{
+use super::super::{
     DType,
     access::{self, Run},
     convert::Object,
@@ -39,7 +39,7 @@ use std::{
 
 /// What a scalar of a type without copies has behind its head. All zero: it owns its object.
 #[repr(C)]
-pub(super) struct Loan {
+pub(in crate::dtype) struct Loan {
     /// The cell of an array that it shows, or NULL.
     shown: *mut u8,
     /// What keeps an adopted cell alive (a reference), or NULL.
@@ -101,7 +101,7 @@ unsafe fn home_of(element: &ElementType, cell: *mut u8) -> Option<Home> {
 /// # Safety
 /// `cell` is a cell of the type under rule 1, whose scalars are ours and which has no copies; GIL
 /// held.
-pub(super) unsafe fn show(
+pub(in crate::dtype) unsafe fn show(
     dtype: &'static DType,
     cell: *mut u8,
 ) -> Result<*mut ffi::PyObject, Failure> {
@@ -177,7 +177,7 @@ fn end(loan: &mut Loan) -> *mut ffi::PyObject {
 ///
 /// # Safety
 /// `loan` is that of a scalar without references; GIL held.
-pub(super) unsafe fn forget(loan: *mut Loan) {
+pub(in crate::dtype) unsafe fn forget(loan: *mut Loan) {
     // SAFETY: the caller's promise; the keeper was a reference.
     unsafe {
         if !(*loan).shown.is_null() {
@@ -188,7 +188,7 @@ pub(super) unsafe fn forget(loan: *mut Loan) {
 
 impl Loan {
     /// The cell that is shown, if any.
-    pub(super) fn shown(&self) -> Option<*mut u8> {
+    pub(in crate::dtype) fn shown(&self) -> Option<*mut u8> {
         (!self.shown.is_null()).then_some(self.shown)
     }
 
@@ -266,13 +266,13 @@ fn moved(cells: Range<usize>, new_start: NonNull<u8>) {
 
 /// The GIL, where cells of such a type may be lent and this thread does not hold it. To be taken
 /// before locks are.
-pub(super) fn gil_for(element: &ElementType) -> Option<Gil> {
+pub(in crate::dtype) fn gil_for(element: &ElementType) -> Option<Gil> {
     // SAFETY: the interpreter is initialised: there are scalars.
     segment::may_be_lent(element).then(|| Gil(unsafe { ffi::PyGILState_Ensure() }))
 }
 
 /// The GIL, until it is dropped.
-pub(super) struct Gil(ffi::PyGILState_STATE);
+pub(in crate::dtype) struct Gil(ffi::PyGILState_STATE);
 
 impl Drop for Gil {
     fn drop(&mut self) {
@@ -289,7 +289,10 @@ impl Drop for Gil {
 ///
 /// # Safety
 /// The run is cells of `element`, locked for writing; the GIL is held ([`gil_for`]).
-pub(super) unsafe fn take_back_run(element: &ElementType, run: Run) -> Result<(), Failure> {
+pub(in crate::dtype) unsafe fn take_back_run(
+    element: &ElementType,
+    run: Run,
+) -> Result<(), Failure> {
     if !segment::may_be_lent(element) || run.count == 0 {
         return Ok(());
     }
@@ -330,7 +333,7 @@ pub(super) unsafe fn take_back_run(element: &ElementType, run: Run) -> Result<()
 ///
 /// # Safety
 /// `object` is a Python object, `cell` a cell of the type under rule 1, aligned or not; GIL held.
-pub(super) unsafe fn put(
+pub(in crate::dtype) unsafe fn put(
     dtype: &'static DType,
     object: *mut ffi::PyObject,
     cell: *mut u8,
@@ -345,7 +348,7 @@ pub(super) unsafe fn put(
                     return Err(lost(element));
                 }
                 let mut made = Object::new(element)?;
-                super::convert::from_python(dtype, object, made.address())?;
+                super::super::convert::from_python(dtype, object, made.address())?;
                 put_made(element, made, cell)
             }
         }
@@ -490,7 +493,7 @@ impl Drop for Evicted {
 ///
 /// # Safety
 /// `object` is a scalar of ours; `work` only reads the cell; GIL held.
-pub(super) unsafe fn with_cell<R>(
+pub(in crate::dtype) unsafe fn with_cell<R>(
     object: *mut ffi::PyObject,
     work: impl FnOnce(&'static DType, *mut u8) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
@@ -516,7 +519,7 @@ pub(super) unsafe fn with_cell<R>(
 ///
 /// # Safety
 /// `run-alive` for the cell; GIL held.
-pub(super) unsafe fn with_borrow<R>(
+pub(in crate::dtype) unsafe fn with_borrow<R>(
     element: &ElementType,
     cell: *mut u8,
     work: impl FnOnce() -> Result<R, Failure>,
@@ -536,12 +539,12 @@ pub(super) unsafe fn with_borrow<R>(
 }
 
 /// A scalar whose cell is read: it lives, and its object stays where it is.
-pub(super) struct Use(*mut ffi::PyObject);
+pub(in crate::dtype) struct Use(*mut ffi::PyObject);
 
 impl Use {
     /// # Safety
     /// `object` is a scalar of `element`, which has no copies; GIL held, also when this is dropped.
-    pub(super) unsafe fn begin(
+    pub(in crate::dtype) unsafe fn begin(
         object: *mut ffi::PyObject,
         element: &ElementType,
     ) -> Result<Use, Failure> {

@@ -4,7 +4,7 @@
 //! twice, perhaps over cells that were never filled, perhaps with a NULL base. Fill-zero prepares
 //! cells that may hold garbage, so it never looks at them.
 
-use super::{
+use super::super::{
     DType,
     access::{self, BLOCK, Run},
     class, errors, later, loan, trampoline, watched, within,
@@ -22,7 +22,7 @@ use crate::{
 use std::ffi::{c_char, c_int, c_void};
 
 /// Picks the clear loop.
-pub(super) unsafe extern "C" fn get_clear_loop(
+pub(in crate::dtype) unsafe extern "C" fn get_clear_loop(
     _traverse_context: *mut c_void,
     descr: *const PyArray_Descr,
     _aligned: c_int,
@@ -48,7 +48,7 @@ pub(super) unsafe extern "C" fn get_clear_loop(
 /// In a structured dtype the stride is the structure's, not the element's, and the field (a
 /// subarray's, too, whose stride is the element's) is asked for as if it were not aligned: the
 /// segment is to be one of structures.
-pub(super) unsafe extern "C" fn get_fill_zero_loop(
+pub(in crate::dtype) unsafe extern "C" fn get_fill_zero_loop(
     _traverse_context: *mut c_void,
     descr: *const PyArray_Descr,
     aligned: c_int,

@@ -9,7 +9,7 @@
 //! A `PyContext` can be entered once at a time, so each thread has its own. A thread that ends
 //! leaves its context to the next one.
 
-use super::errors;
+use super::super::errors;
 use crate::{
     abi,
     handler::note::{self, Content},
@@ -92,7 +92,7 @@ pub fn is_enabled() -> bool {
 ///
 /// Where it cannot (no memory for a context), the array is simply foreign: it lives by its cells.
 #[inline]
-pub(super) fn arm(content: Content) {
+pub(in crate::dtype) fn arm(content: Content) {
     if !is_enabled() {
         return;
     }
@@ -118,7 +118,7 @@ pub(super) fn arm(content: Content) {
 }
 
 /// Ends an arming that no allocation followed.
-pub(super) fn withdraw() {
+pub(in crate::dtype) fn withdraw() {
     note::take();
 }
 

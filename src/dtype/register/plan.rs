@@ -1,10 +1,10 @@
 //! A registration before NumPy hears of it: everything in a client's spec that can be wrong is
 //! looked at here, and nothing is made that stays. Dropping a [`Plan`] leaves no trace.
 //!
-//! What follows ([`super::register`]) cannot be undone: NumPy's table of classes, its ufuncs and
+//! What follows ([`super::super::register`]) cannot be undone: NumPy's table of classes, its ufuncs and
 //! casts keep what they were given.
 
-use super::{
+use super::super::{
     DType,
     casts::CastPlan,
     class, library, numbers,
@@ -32,7 +32,7 @@ use std::{
 };
 
 /// A checked registration, but for the type itself.
-pub(super) struct Plan<'py> {
+pub(in crate::dtype) struct Plan<'py> {
     /// The last part of the type's name.
     pub name: String,
     /// Who registers it, for messages.
@@ -53,7 +53,7 @@ pub(super) struct Plan<'py> {
 
 /// The type of one operand.
 #[derive(Clone, Copy)]
-pub(super) enum OperandPlan {
+pub(in crate::dtype) enum OperandPlan {
     /// The type that is being registered.
     Own,
     /// Another element type.
@@ -83,7 +83,7 @@ impl OperandPlan {
 }
 
 /// A loop of the client's.
-pub(super) struct LoopPlan<'py> {
+pub(in crate::dtype) struct LoopPlan<'py> {
     pub ufunc: Bound<'py, PyAny>,
     /// Without its module.
     pub name: CString,
@@ -96,14 +96,14 @@ pub(super) struct LoopPlan<'py> {
 }
 
 /// A loop of NumPy's, for numbers that the type casts to.
-pub(super) struct DelegatedPlan<'py> {
+pub(in crate::dtype) struct DelegatedPlan<'py> {
     pub ufunc: Bound<'py, PyAny>,
     pub operands: Vec<i32>,
     pub input_count: usize,
 }
 
 /// What a reduction starts from.
-pub(super) struct IdentityPlan<'py> {
+pub(in crate::dtype) struct IdentityPlan<'py> {
     pub ufunc: Bound<'py, PyAny>,
     pub construct: ConstructFn,
     pub context: *mut c_void,
@@ -116,7 +116,7 @@ pub(super) struct IdentityPlan<'py> {
 ///
 /// # Safety
 /// A client's vtable as [`crate::abi`] describes it.
-pub(super) unsafe fn element(vtable: *const ElementVTable) -> PyResult<ElementType> {
+pub(in crate::dtype) unsafe fn element(vtable: *const ElementVTable) -> PyResult<ElementType> {
     // SAFETY: the caller's promise.
     unsafe { ElementType::from_vtable(vtable) }.map_err(|error| value_error(error.to_string()))
 }
@@ -125,7 +125,7 @@ pub(super) unsafe fn element(vtable: *const ElementVTable) -> PyResult<ElementTy
 ///
 /// # Errors
 /// `ValueError` where one of them is empty.
-pub(super) fn module_and_name(element: &ElementType) -> PyResult<(&str, &str)> {
+pub(in crate::dtype) fn module_and_name(element: &ElementType) -> PyResult<(&str, &str)> {
     element
         .name()
         .rsplit_once('.')
@@ -144,7 +144,7 @@ pub(super) fn module_and_name(element: &ElementType) -> PyResult<(&str, &str)> {
 ///
 /// # Errors
 /// `ValueError` naming the first that is in a library which cannot be held.
-pub(super) fn hold(
+pub(in crate::dtype) fn hold(
     libraries: &mut library::Held,
     element: &ElementType,
     addresses: library::Addresses,
@@ -393,7 +393,10 @@ unsafe fn plan_identity<'py>(
 }
 
 /// The type of an operand.
-pub(super) fn plan_operand(element: &ElementType, operand: &abi::Operand) -> PyResult<OperandPlan> {
+pub(in crate::dtype) fn plan_operand(
+    element: &ElementType,
+    operand: &abi::Operand,
+) -> PyResult<OperandPlan> {
     match operand.kind {
         abi::OPERAND_SELF => Ok(OperandPlan::Own),
         abi::OPERAND_NUMPY => Ok(OperandPlan::Numpy(operand.numpy_type)),

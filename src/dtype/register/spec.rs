@@ -20,7 +20,7 @@ use std::{
 ///
 /// # Safety
 /// NULL, or a client's spec as [`crate::abi`] describes it.
-pub(super) unsafe fn read(spec: *const ElementSpec) -> PyResult<ElementSpec> {
+pub(in crate::dtype) unsafe fn read(spec: *const ElementSpec) -> PyResult<ElementSpec> {
     // SAFETY: the caller's promise.
     unsafe {
         read_prefixed(
@@ -34,23 +34,23 @@ pub(super) unsafe fn read(spec: *const ElementSpec) -> PyResult<ElementSpec> {
 
 /// What the entries of a list must have: the list's name, and the pointers that must not be NULL,
 /// by offset and name.
-pub(super) struct Members<T> {
+pub(in crate::dtype) struct Members<T> {
     list: &'static str,
     required: &'static [(usize, &'static str)],
     struct_size: fn(&T) -> usize,
 }
 
-pub(super) const LOOP_MEMBERS: Members<Loop> = Members {
+pub(in crate::dtype) const LOOP_MEMBERS: Members<Loop> = Members {
     list: "loops",
     required: &[(offset_of!(Loop, ufunc), "ufunc"), (offset_of!(Loop, operands), "operands")],
     struct_size: |entry| entry.struct_size,
 };
-pub(super) const CAST_MEMBERS: Members<Cast> = Members {
+pub(in crate::dtype) const CAST_MEMBERS: Members<Cast> = Members {
     list: "casts",
     required: &[(offset_of!(Cast, function), "function")],
     struct_size: |entry| entry.struct_size,
 };
-pub(super) const IDENTITY_MEMBERS: Members<Identity> = Members {
+pub(in crate::dtype) const IDENTITY_MEMBERS: Members<Identity> = Members {
     list: "identities",
     required: &[
         (offset_of!(Identity, ufunc), "ufunc"),
@@ -67,7 +67,7 @@ pub(super) const IDENTITY_MEMBERS: Members<Identity> = Members {
 /// # Safety
 /// `entries` points to `count` structs as the client knows them, or `count` is 0. The members
 /// describe `T`.
-pub(super) unsafe fn list<T: Copy>(
+pub(in crate::dtype) unsafe fn list<T: Copy>(
     entries: *const T,
     count: usize,
     members: &Members<T>,
@@ -107,7 +107,7 @@ pub(super) unsafe fn list<T: Copy>(
 ///
 /// # Safety
 /// NULL or NUL-terminated.
-pub(super) unsafe fn optional_text(text: *const c_char) -> Option<String> {
+pub(in crate::dtype) unsafe fn optional_text(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
@@ -122,7 +122,7 @@ pub(super) unsafe fn optional_text(text: *const c_char) -> Option<String> {
 ///
 /// # Safety
 /// NULL or NUL-terminated.
-pub(super) unsafe fn required_text(text: *const c_char, what: &str) -> PyResult<String> {
+pub(in crate::dtype) unsafe fn required_text(text: *const c_char, what: &str) -> PyResult<String> {
     // SAFETY: the caller's promise.
     unsafe { optional_text(text) }
         .ok_or_else(|| PyRuntimeError::new_err(format!("element spec: a {what} has no name")))

@@ -6,7 +6,7 @@
 //! It is the subscript of a mapping alone. One of a sequence, which a `__getitem__` in Python brings
 //! along, would let `iter` succeed and NumPy look for the elements of a scalar.
 
-use super::{fallible::text, scalar, trampoline};
+use super::super::{fallible::text, scalar, trampoline};
 use pyo3::{
     exceptions::{PyIndexError, PyTypeError},
     ffi,
@@ -16,7 +16,7 @@ use pyo3::{
 use std::ffi::{c_int, c_void};
 
 /// The slot of the subscript.
-pub(super) fn slot() -> ffi::PyType_Slot {
+pub(in crate::dtype) fn slot() -> ffi::PyType_Slot {
     ffi::PyType_Slot {
         slot: ffi::Py_mp_subscript,
         pfunc: subscript as ffi::binaryfunc as *mut c_void,

@@ -1,6 +1,6 @@
 //! The cast from a type to itself: NumPy's copy and move loops.
 
-use super::{
+use super::super::{
     DType,
     access::{self, BLOCK, Run},
     class, loan, trampoline, watched,
@@ -24,7 +24,7 @@ use std::{
 };
 
 /// The spec of the cast, with the arrays it points to.
-pub(super) struct CastSpec {
+pub(in crate::dtype) struct CastSpec {
     spec: PyArrayMethod_Spec,
     _dtypes: Box<[*mut PyArray_DTypeMeta; 2]>,
     _slots: Box<[ffi::PyType_Slot; 3]>,
@@ -274,7 +274,7 @@ unsafe fn copy_to(
 /// The run is cells of `element` under rule 1, exclusively this thread's for the reason given, of at
 /// most [`BLOCK`], and `segment` theirs; as many cells are staged.
 #[inline]
-pub(super) unsafe fn put_staged(
+pub(in crate::dtype) unsafe fn put_staged(
     element: &'static ElementType,
     (to, segment): (Run, Option<Segment>),
     right: Exclusive<'_>,
@@ -404,7 +404,7 @@ unsafe fn move_locked(
 /// # Safety
 /// As for [`move_cells`]; the runs are of at most [`BLOCK`] cells, and the segments theirs. They are
 /// exclusively this thread's for the reason given.
-pub(super) unsafe fn move_block(
+pub(in crate::dtype) unsafe fn move_block(
     element: &'static ElementType,
     (to, segment): (Run, Option<Segment>),
     (from, source_segment): (Run, Option<Segment>),
@@ -535,7 +535,7 @@ fn pieces(
 
 /// Whether all cells of a run are aligned.
 #[inline]
-pub(super) fn is_aligned(element: &ElementType, run: Run) -> bool {
+pub(in crate::dtype) fn is_aligned(element: &ElementType, run: Run) -> bool {
     (run.data as usize | run.stride.unsigned_abs()) & (element.align() - 1) == 0
 }
 
@@ -570,7 +570,7 @@ unsafe fn copy_unaligned(
 /// # Safety
 /// `cell` is a cell of `element` under rule 1 that is not written meanwhile.
 #[inline]
-pub(super) unsafe fn with_aligned_source<R>(
+pub(in crate::dtype) unsafe fn with_aligned_source<R>(
     element: &'static ElementType,
     cell: *const u8,
     work: impl FnOnce(*const u8) -> Result<R, Failure>,
@@ -593,7 +593,7 @@ pub(super) unsafe fn with_aligned_source<R>(
 /// # Safety
 /// `cell` is a cell of `element` under rule 1, exclusively this thread's for the reason given.
 #[inline]
-pub(super) unsafe fn with_aligned_cell<R>(
+pub(in crate::dtype) unsafe fn with_aligned_cell<R>(
     element: &'static ElementType,
     cell: *mut u8,
     right: Exclusive<'_>,
@@ -620,7 +620,7 @@ pub(super) unsafe fn with_aligned_cell<R>(
 ///
 /// # Safety
 /// The run is cells of `element` under rule 1, exclusively this thread's for the reason given.
-pub(super) unsafe fn aligned(
+pub(in crate::dtype) unsafe fn aligned(
     element: &'static ElementType,
     run: Run,
     right: Exclusive<'_>,
@@ -642,6 +642,6 @@ pub(super) unsafe fn aligned(
 
 /// The failure of an operation that a type does not have.
 #[cold]
-pub(super) fn missing(element: &ElementType, operation: &str) -> Failure {
+pub(in crate::dtype) fn missing(element: &ElementType, operation: &str) -> Failure {
     Failure::new(abi::ERROR_TYPE, format!("{} has no {operation}", element.name()))
 }

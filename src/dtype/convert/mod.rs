@@ -1,0 +1,2 @@
+pub mod python;
+pub(in crate::dtype) use python::*;

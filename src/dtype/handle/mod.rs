@@ -1,0 +1,4 @@
+pub mod errors;
+pub mod library;
+pub mod pyobj;
+pub mod trampoline;

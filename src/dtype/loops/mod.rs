@@ -1,0 +1,4 @@
+pub mod access;
+pub mod alone;
+pub mod audited;
+pub mod transfer;

@@ -1,0 +1,4 @@
+pub mod arming;
+pub mod arrfuncs;
+pub mod sort;
+pub mod traverse;
