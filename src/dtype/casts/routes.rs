@@ -1,12 +1,13 @@
 //! The casts that a client gave, and the routes that they open to the other types of NumPy.
 
-use super::{Client, Route};
 use crate::{
     abi::{self, Cast, CastLevel},
     dtype::{
-        DType,
-        numbers::{self, Family, Number, Wide},
-        register::{self, OperandType},
+        casts::{
+            numbers::{self, Family, Number, Wide},
+            table::{Client, Route},
+        },
+        handle::{DType, OperandType, registry},
     },
     erased::ElementType,
     numpy_abi::flags::*,
@@ -29,7 +30,7 @@ impl Given {
     /// Reads the client's list.
     ///
     /// # Errors
-    /// As for [`super::CastPlan::new`].
+    /// As for [`CastPlan::new`].
     pub fn read(element: &ElementType, list: &[Cast]) -> PyResult<Given> {
         let mut given =
             Given { name: element.name().to_owned(), numbers: Vec::new(), elements: Vec::new() };
@@ -170,7 +171,7 @@ fn other_type(element: &ElementType, other: &abi::Operand) -> PyResult<OperandTy
     if other.kind == abi::OPERAND_NUMPY {
         return Ok(OperandType::Numpy(other.numpy_type));
     }
-    register::dtype_of(other.element).map(OperandType::Element).ok_or_else(|| {
+    registry::dtype_of(other.element).map(OperandType::Element).ok_or_else(|| {
         PyValueError::new_err(format!(
             "{}: a cast is with an element type that is not registered",
             element.name()

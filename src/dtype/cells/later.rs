@@ -3,8 +3,7 @@
 //! NumPy clears the tail, then asks for less memory. A destructor that ran between could put new
 //! objects into the tail, which would be lost with it.
 
-use super::super::errors;
-use crate::erased::Staging;
+use crate::{dtype::handle::errors, erased::Staging};
 use std::cell::{Cell, RefCell};
 
 thread_local! {
@@ -14,11 +13,11 @@ thread_local! {
 }
 
 /// A resize at work: at its end, the objects that were kept meanwhile end.
-pub(in crate::dtype) struct Resizing(());
+pub struct Resizing(());
 
 impl Resizing {
     /// From here on objects are kept.
-    pub(in crate::dtype) fn begin() -> Resizing {
+    pub fn begin() -> Resizing {
         RESIZES.set(RESIZES.get() + 1);
         Resizing(())
     }
@@ -46,11 +45,11 @@ impl Drop for Resizing {
 
 /// Whether objects that a clear loop takes out of their cells are to be kept.
 #[inline]
-pub(in crate::dtype) fn is_resizing() -> bool {
+pub fn is_resizing() -> bool {
     RESIZES.try_with(Cell::get).unwrap_or_default() > 0
 }
 
 /// Keeps objects that left their cells.
-pub(in crate::dtype) fn keep(staging: Staging<'static>) {
+pub fn keep(staging: Staging<'static>) {
     KEPT.with_borrow_mut(|kept| kept.push(staging));
 }

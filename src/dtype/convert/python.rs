@@ -5,216 +5,17 @@
 //! use the very array, by Python code. The memory stays where it is meanwhile
 //! ([`access::pinned`]): NumPy goes on at this address.
 
-use super::super::{
-    DType,
-    access::{self, Run},
-    errors,
-    fallible::text,
-    loan, scalar, trampoline, watched, within,
-};
 use crate::{
     abi::{self, Report},
-    audit::{self, Operation},
+    dtype::{
+        casts::objects,
+        handle::{DType, errors, pyobj::text},
+        scalars::object,
+    },
     erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, SpareCell, Tally, rules},
-    numpy_abi::PyArray_Descr,
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
-use std::{
-    ffi::{c_char, c_int},
-    hint::black_box,
-    ptr,
-};
-
-/// Whether an exception waits, after which NumPy went on. GIL held.
-fn is_raised() -> bool {
-    // SAFETY: GIL held by contract of both slots.
-    !unsafe { ffi::PyErr_Occurred() }.is_null()
-}
-
-type Set = unsafe fn(&'static DType, *mut ffi::PyObject, *mut u8) -> Result<(), Failure>;
-type Get = unsafe fn(&'static DType, *mut u8) -> Result<*mut ffi::PyObject, Failure>;
-
-/// Writes a Python object into a cell.
-pub(in crate::dtype) unsafe extern "C" fn setitem(
-    descr: *mut PyArray_Descr,
-    object: *mut ffi::PyObject,
-    data: *mut c_char,
-) -> c_int {
-    trampoline::slot("setitem", || {
-        // `__setstate__` goes on after a failure, when no Python code may run.
-        if is_raised() {
-            return -1;
-        }
-        // SAFETY: a descriptor of ours, an object, and a cell under rule 1; GIL held.
-        let outcome = unsafe {
-            let dtype = DType::of_descr(descr);
-            if audit::is_running() {
-                watched::at_work_on(Operation::new("setitem"), || {
-                    // By address: a second call that the compiler sees would keep the first from being
-                    // compiled into this function.
-                    let set: Set = black_box(set);
-                    set(dtype, object, data.cast())
-                })
-            } else {
-                set(dtype, object, data.cast())
-            }
-        };
-        match outcome {
-            Ok(()) => 0,
-            Err(failure) => {
-                errors::raise(&failure);
-                -1
-            }
-        }
-    })
-}
-
-/// The Python scalar of a cell.
-pub(in crate::dtype) unsafe extern "C" fn getitem(
-    descr: *mut PyArray_Descr,
-    data: *mut c_char,
-) -> *mut ffi::PyObject {
-    trampoline::slot("getitem", || {
-        if is_raised() {
-            return ptr::null_mut();
-        }
-        // SAFETY: a descriptor of ours and a cell under rule 1; GIL held.
-        let outcome = unsafe {
-            let dtype = DType::of_descr(descr);
-            if audit::is_running() {
-                watched::at_work_on(Operation::new("getitem"), || {
-                    let get: Get = black_box(get);
-                    get(dtype, data.cast())
-                })
-            } else {
-                get(dtype, data.cast())
-            }
-        };
-        match outcome {
-            Ok(object) => object,
-            Err(failure) => {
-                errors::raise(&failure);
-                ptr::null_mut()
-            }
-        }
-    })
-}
-
-/// # Safety
-/// `object` is a Python object, `cell` a cell of the type under rule 1, aligned or not; GIL held.
-unsafe fn set(
-    dtype: &'static DType,
-    object: *mut ffi::PyObject,
-    cell: *mut u8,
-) -> Result<(), Failure> {
-    let element = dtype.element();
-    if !element.is_copyable() {
-        // SAFETY: the same contract.
-        return unsafe { loan::put(dtype, object, cell) };
-    }
-    let mut spare = Object::new(element)?;
-    let made = || {
-        // NumPy lends an item of a list, which the conversion may empty.
-        // SAFETY: a live object; the spare cell is vacant and aligned; GIL held.
-        unsafe {
-            ffi::Py_INCREF(object);
-            let made = from_python(dtype, object, spare.address());
-            ffi::Py_DECREF(object);
-            made
-        }
-    };
-    // SAFETY: `run-alive` for the cell.
-    unsafe { access::pinned(cell, made) }?;
-    let run = Run::write(cell, element.size() as isize, 1);
-    access::with_segments(element, [run], |[segment], right| {
-        // SAFETY: one cell of the type, locked; the object moves in, and what was there out.
-        unsafe {
-            access::with_ledger(element, segment, run, right, || spare.arrive(cell, right));
-        }
-        Ok(())
-    })?;
-    // NumPy would take a destructor's error for the opposite, and forget a buffer of its own with
-    // the object in it: it goes to the hook for unraisable exceptions.
-    if spare.is_live() {
-        // SAFETY: as above.
-        unsafe {
-            access::pinned(cell, || {
-                drop(spare);
-                Ok(())
-            })?;
-        }
-    }
-    Ok(())
-}
-
-/// # Safety
-/// As for [`set`].
-unsafe fn get(dtype: &'static DType, cell: *mut u8) -> Result<*mut ffi::PyObject, Failure> {
-    let element = dtype.element();
-    if !element.is_copyable() {
-        // SAFETY: the same contract.
-        return unsafe {
-            if element.vtable().to_python.is_some() {
-                to_python_in_place(dtype, cell)
-            } else {
-                loan::show(dtype, cell)
-            }
-        };
-    }
-    let mut spare = Object::new(element)?;
-    let run = Run::read(cell, element.size() as isize, 1);
-    access::with_segments(element, [run], |_, _| {
-        // SAFETY: one cell of the type, locked, copied to a vacant one.
-        unsafe {
-            within::with_aligned_source(element, cell, |cell| {
-                rules::copy(element, spare.cells(), Cells::new(cell, element.size() as isize, 1))
-            })
-        }
-    })?;
-    let convert = || {
-        // SAFETY: a vacant cell reads as the default; a live, aligned cell of ours.
-        unsafe {
-            rules::materialise(element, spare.cells())?;
-            let object = to_python(dtype, spare.address());
-            drop(spare);
-            object
-        }
-    };
-    // SAFETY: `run-alive` for the cell.
-    unsafe { access::pinned(cell, convert) }
-}
-
-/// The client's Python object for a cell that cannot be copied, made from the cell itself; a vacant
-/// one gets its default first.
-///
-/// # Safety
-/// As for [`set`]; the type has a conversion of its own.
-unsafe fn to_python_in_place(
-    dtype: &'static DType,
-    cell: *mut u8,
-) -> Result<*mut ffi::PyObject, Failure> {
-    let element = dtype.element();
-    let size = element.size() as isize;
-    // SAFETY: one cell, the caller's.
-    let is_live = || unsafe { element.vacancy().is_live(cell) };
-    if !element.zero_is_default() && !is_live() {
-        let run = Run::write(cell, size, 1);
-        access::with_segments(element, [run], |[segment], right| {
-            // SAFETY: one cell of the type, locked.
-            unsafe {
-                access::with_ledger(element, segment, run, right, || {
-                    within::aligned(element, run, right, |cells| rules::materialise(element, cells))
-                })
-            }
-        })?;
-    }
-    // SAFETY: the caller's promise; nobody writes the cell while it is borrowed.
-    unsafe {
-        loan::with_borrow(element, cell, || {
-            within::with_aligned_source(element, cell, |cell| to_python(dtype, cell))
-        })
-    }
-}
+use std::ptr;
 
 /// The Python object of a live, aligned cell: a new reference.
 ///
@@ -227,7 +28,7 @@ pub unsafe fn to_python(
     let element = dtype.element();
     let Some(to_python) = element.vtable().to_python else {
         // SAFETY: the caller's promise.
-        return unsafe { scalar::new_scalar(dtype, Cells::new(cell, element.size() as isize, 1)) };
+        return unsafe { object::new_scalar(dtype, Cells::new(cell, element.size() as isize, 1)) };
     };
     let mut report = Report::new();
     // SAFETY: the vtable's contract and the caller's promise.
@@ -259,7 +60,7 @@ pub unsafe fn from_python(
     let element = dtype.element();
     let vtable = element.vtable();
     // SAFETY: a valid object; GIL held.
-    if let Some((other, source)) = unsafe { scalar::scalar_cell(object) }
+    if let Some((other, source)) = unsafe { object::scalar_cell(object) }
         && ptr::eq(other, dtype)
     {
         // SAFETY: the scalar's cell is live and aligned, ours is vacant.
@@ -287,7 +88,7 @@ pub unsafe fn from_python(
         return Failure::check(status, &report);
     }
     // SAFETY: the caller's promise.
-    if unsafe { super::super::casts::number_into_cell(dtype, object, cell) }? {
+    if unsafe { objects::number_into_cell(dtype, object, cell) }? {
         return Ok(());
     }
     // SAFETY: the caller's promise.
@@ -317,7 +118,11 @@ unsafe fn text_of(object: *mut ffi::PyObject) -> Result<Option<(*const u8, usize
             return Ok(None);
         }
     };
-    if text.is_null() { Err(already_raised()) } else { Ok(Some((text.cast(), size as usize))) }
+    if text.is_null() {
+        Err(errors::already_raised())
+    } else {
+        Ok(Some((text.cast(), size as usize)))
+    }
 }
 
 /// Reads a scalar of NumPy that Python does not take for a number (`float32`, `longdouble`,
@@ -356,13 +161,13 @@ unsafe fn numpy_scalar_into_cell(
         Err(error) if error.is_instance_of::<PyTypeError>(py) => return Ok(false),
         Err(error) => {
             error.restore(py);
-            return Err(already_raised());
+            return Err(errors::already_raised());
         }
     };
     let size = dtype.element().size() as isize;
     // SAFETY: a scalar of ours holds a live, aligned cell as long as it lives; ours is vacant.
     unsafe {
-        match scalar::scalar_cell(scalar.as_ptr()) {
+        match object::scalar_cell(scalar.as_ptr()) {
             Some((other, source)) if ptr::eq(other, dtype) => rules::copy(
                 dtype.element(),
                 CellsMut::new(cell, size, 1, Exclusive::own()),
@@ -387,34 +192,28 @@ fn refused(element: &ElementType, object: *mut ffi::PyObject) -> Failure {
     )
 }
 
-/// The failure whose exception is set already.
-#[cold]
-pub(in crate::dtype) fn already_raised() -> Failure {
-    Failure::new(abi::ERROR_RUNTIME, "a Python exception is set").with_raised(true)
-}
-
 /// An object on its way between Python and an array: counted while it exists, destroyed if it
 /// does not arrive.
-pub(in crate::dtype) struct Object<'a> {
+pub struct Object<'a> {
     element: &'static ElementType,
     spare: SpareCell<'a>,
 }
 
 impl Object<'_> {
-    pub(in crate::dtype) fn new(element: &'static ElementType) -> Result<Self, Failure> {
+    pub fn new(element: &'static ElementType) -> Result<Self, Failure> {
         Ok(Object { element, spare: SpareCell::new(element)? })
     }
 
-    pub(in crate::dtype) fn cells(&mut self) -> CellsMut<'_> {
+    pub fn cells(&mut self) -> CellsMut<'_> {
         self.spare.cells()
     }
 
-    pub(in crate::dtype) fn address(&mut self) -> *mut u8 {
+    pub fn address(&mut self) -> *mut u8 {
         self.spare.cells().address(0)
     }
 
     /// Whether there is an object here.
-    fn is_live(&mut self) -> bool {
+    pub fn is_live(&mut self) -> bool {
         self.element.vacancy().count_live(self.spare.cells().as_cells()) > 0
     }
 
@@ -423,7 +222,7 @@ impl Object<'_> {
     /// # Safety
     /// `cell` is a cell of the type under rule 1, exclusively this thread's for the reason given.
     #[inline]
-    unsafe fn arrive(&mut self, cell: *mut u8, _right: Exclusive<'_>) {
+    pub unsafe fn arrive(&mut self, cell: *mut u8, _right: Exclusive<'_>) {
         // SAFETY: two cells that differ, ours and the caller's.
         unsafe { ptr::swap_nonoverlapping(cell, self.address(), self.element.size()) };
     }

@@ -2,7 +2,7 @@
 
 use crate::{
     abi::{self, ErrorKind},
-    erased::Failure,
+    erased::{ElementType, Failure},
     memory::reserve,
 };
 use pyo3::{Py, PyAny, ffi, sync::PyOnceLock};
@@ -40,11 +40,17 @@ fn class(kind: ErrorKind) -> *mut ffi::PyObject {
     }
 }
 
+/// Whether an exception waits: NumPy goes on after some failures. GIL held.
+#[inline]
+pub fn is_raised() -> bool {
+    // SAFETY: GIL held.
+    !unsafe { ffi::PyErr_Occurred() }.is_null()
+}
+
 /// Sets the exception that a failure stands for. The GIL is held.
 #[cold]
 pub fn raise(failure: &Failure) {
-    // SAFETY: GIL held.
-    if failure.raised && !unsafe { ffi::PyErr_Occurred() }.is_null() {
+    if failure.raised && is_raised() {
         return;
     }
     set(failure.kind, &failure.message);
@@ -157,4 +163,24 @@ pub unsafe fn keeping_exception<R>(action: impl FnOnce() -> R) -> R {
     // SAFETY: GIL held; the references that were fetched, given back once.
     unsafe { PyErr_Restore(kind, value, traceback) };
     result
+}
+
+/// The failure whose exception is set already.
+#[cold]
+pub fn already_raised() -> Failure {
+    Failure::new(abi::ERROR_RUNTIME, "a Python exception is set").with_raised(true)
+}
+
+/// The failure of an operation that a type does not have.
+#[cold]
+pub fn missing(element: &ElementType, operation: &str) -> Failure {
+    Failure::new(abi::ERROR_TYPE, format!("{} has no {operation}", element.name()))
+}
+
+/// A result for Python: the object, or NULL with the exception.
+pub fn give(outcome: Result<*mut ffi::PyObject, Failure>) -> *mut ffi::PyObject {
+    outcome.unwrap_or_else(|failure| {
+        raise(&failure);
+        std::ptr::null_mut()
+    })
 }

@@ -11,7 +11,7 @@ use pyo3::{
 ///
 /// # Errors
 /// `MemoryError`.
-pub(in crate::dtype) fn text<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
+pub fn text<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyString>> {
     // SAFETY: bytes of UTF-8 and their number; a new reference to a text, or NULL and an exception.
     unsafe {
         let made = ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize);
@@ -23,10 +23,7 @@ pub(in crate::dtype) fn text<'py>(py: Python<'py>, text: &str) -> PyResult<Bound
 ///
 /// # Errors
 /// `MemoryError`.
-pub(in crate::dtype) fn tuple<'py>(
-    py: Python<'py>,
-    items: Vec<Bound<'py, PyAny>>,
-) -> PyResult<Bound<'py, PyTuple>> {
+pub fn tuple<'py>(py: Python<'py>, items: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyTuple>> {
     // SAFETY: a new reference to a tuple, or NULL and an exception; each place of a new tuple takes
     // over one reference.
     unsafe {
@@ -43,7 +40,13 @@ pub(in crate::dtype) fn tuple<'py>(
 ///
 /// # Errors
 /// `MemoryError`.
-pub(in crate::dtype) fn dict(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+pub fn dict(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     // SAFETY: a new reference to a dictionary, or NULL and an exception.
     unsafe { Ok(Bound::from_owned_ptr_or_err(py, ffi::PyDict_New())?.cast_into_unchecked()) }
+}
+
+/// A Python string: a new reference, or NULL with an exception.
+pub fn new_text(text: &str) -> *mut ffi::PyObject {
+    // SAFETY: GIL held by all callers; the bytes are UTF-8 of that length.
+    unsafe { ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize) }
 }

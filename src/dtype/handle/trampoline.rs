@@ -17,10 +17,10 @@
 //! panics, and a call in it that is said not to unwind, such a thread aborts the process; behind the
 //! pointer the body's frame has no handler, and the one here waits ([`crate::boundary`]).
 
-use super::super::errors;
 use crate::{
     abi,
     boundary::{self, Payload, catch},
+    dtype::handle::errors,
     erased::Failure,
     faults,
 };

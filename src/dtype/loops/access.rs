@@ -1,9 +1,9 @@
 //! What every loop does around the work: find the segments of its operands, lock them, keep the
 //! ledger and the init bitmaps.
 
-use super::super::{alone::is_alone, errors};
 use crate::{
     abi,
+    dtype::{handle::errors, loops::alone::is_alone},
     erased::{CellsMut, ElementType, Exclusive, Failure, Staging},
     lock::{Guard, LockError, Pin, Request, Requests, SegmentLock},
     owner_map,
@@ -309,7 +309,7 @@ pub unsafe fn segment_of(address: *const u8) -> Option<Segment> {
 }
 
 /// From as many elements on NumPy itself lets the GIL go.
-pub(in crate::dtype) const WORTHWHILE: usize = 500;
+pub const WORTHWHILE: usize = 500;
 
 /// Runs `work` without the GIL, where that pays and this thread holds it.
 ///

@@ -3,9 +3,9 @@
 //! NumPy asks for a loop once an operation. While an audit runs it gets one that notes the operation
 //! and then does the same work; otherwise the loops know nothing of audits.
 
-use super::super::trampoline;
 use crate::{
     audit::{self, AtWork, Operation},
+    dtype::handle::trampoline,
     numpy_abi::{
         NpyAuxData, PyArray_Descr, PyArrayMethod_Context,
         callbacks::{StridedLoop, TraverseLoop},
@@ -13,8 +13,8 @@ use crate::{
 };
 use std::ffi::{c_char, c_int, c_void};
 
-/// A loop that can be watched.
-pub(in crate::dtype) trait Watched {
+/// A loop that can be audited.
+pub trait Audited {
     /// The loop.
     const LOOP: StridedLoop;
 
@@ -25,13 +25,13 @@ pub(in crate::dtype) trait Watched {
     unsafe fn operation(auxdata: *const NpyAuxData) -> Operation;
 }
 
-/// Puts the watched form of the loop in its place while an audit runs. The last thing that is done
+/// Puts the audited form of the loop in its place while an audit runs. The last thing that is done
 /// when NumPy asks for a loop, so that all else needs no register saved for it.
 ///
 /// # Safety
 /// `out_loop` may be written; GIL held.
 #[inline(always)]
-pub(in crate::dtype) unsafe fn watch<L: Watched>(out_loop: *mut Option<StridedLoop>) {
+pub unsafe fn audit_loop<L: Audited>(out_loop: *mut Option<StridedLoop>) {
     if audit::is_running() {
         // SAFETY: the caller's promise.
         unsafe { replace::<L>(out_loop) };
@@ -39,23 +39,23 @@ pub(in crate::dtype) unsafe fn watch<L: Watched>(out_loop: *mut Option<StridedLo
 }
 
 /// # Safety
-/// As for [`watch`].
+/// As for [`audit_loop`].
 #[cold]
 #[inline(never)]
-unsafe fn replace<L: Watched>(out_loop: *mut Option<StridedLoop>) {
+unsafe fn replace<L: Audited>(out_loop: *mut Option<StridedLoop>) {
     audit::note_operation();
     // SAFETY: the caller's promise.
-    unsafe { out_loop.write(Some(watched::<L>)) };
+    unsafe { out_loop.write(Some(audited::<L>)) };
 }
 
-unsafe extern "C" fn watched<L: Watched>(
+unsafe extern "C" fn audited<L: Audited>(
     context: *mut PyArrayMethod_Context,
     data: *const *mut c_char,
     dimensions: *const isize,
     strides: *const isize,
     auxdata: *mut NpyAuxData,
 ) -> c_int {
-    trampoline::hot("watched", || {
+    trampoline::hot("audited", || {
         // SAFETY: NumPy hands the loop what it handed out with it.
         let _at_work = audit::at_work(unsafe { L::operation(auxdata) });
         // A call that the compiler could see would be a second user of everything in the loop, which it
@@ -66,29 +66,27 @@ unsafe extern "C" fn watched<L: Watched>(
     })
 }
 
-/// As [`Watched`], for loops over one run.
-pub(in crate::dtype) trait WatchedTraverse {
+/// As [`Audited`], for loops over one run.
+pub trait AuditedTraverse {
     /// The loop.
     const LOOP: TraverseLoop;
     /// What the loop does.
     const OPERATION: Operation;
 }
 
-/// As [`watch`], for loops over one run.
+/// As [`audit_loop`], for loops over one run.
 ///
 /// # Safety
 /// `out_loop` may be written.
 #[inline(always)]
-pub(in crate::dtype) unsafe fn watch_traverse<L: WatchedTraverse>(
-    out_loop: *mut Option<TraverseLoop>,
-) {
+pub unsafe fn audit_traverse<L: AuditedTraverse>(out_loop: *mut Option<TraverseLoop>) {
     if audit::is_running() {
         // SAFETY: the caller's promise.
-        unsafe { out_loop.write(Some(watched_traverse::<L>)) };
+        unsafe { out_loop.write(Some(audited_traverse::<L>)) };
     }
 }
 
-unsafe extern "C" fn watched_traverse<L: WatchedTraverse>(
+unsafe extern "C" fn audited_traverse<L: AuditedTraverse>(
     context: *mut c_void,
     descr: *const PyArray_Descr,
     data: *mut c_char,
@@ -96,7 +94,7 @@ unsafe extern "C" fn watched_traverse<L: WatchedTraverse>(
     stride: isize,
     auxdata: *mut NpyAuxData,
 ) -> c_int {
-    trampoline::hot("watched_traverse", || {
+    trampoline::hot("audited_traverse", || {
         let _at_work = audit::at_work(L::OPERATION);
         let run = std::hint::black_box(L::LOOP);
         // SAFETY: as for the loop itself.
@@ -106,7 +104,7 @@ unsafe extern "C" fn watched_traverse<L: WatchedTraverse>(
 
 /// For slots that NumPy calls directly: what this thread is at from here on, while an audit runs.
 #[inline]
-pub(in crate::dtype) fn at_work(operation: Operation) -> Option<AtWork> {
+pub fn at_work(operation: Operation) -> Option<AtWork> {
     audit::is_running().then(|| audit::at_work(operation))
 }
 
@@ -114,17 +112,17 @@ pub(in crate::dtype) fn at_work(operation: Operation) -> Option<AtWork> {
 /// usual ones should hold nothing that has to be dropped.
 #[cold]
 #[inline(never)]
-pub(in crate::dtype) fn at_work_on<R>(operation: Operation, work: impl FnOnce() -> R) -> R {
+pub fn at_work_on<R>(operation: Operation, work: impl FnOnce() -> R) -> R {
     let _at_work = audit::at_work(operation);
     work()
 }
 
-/// Makes a loop of a fixed name a [`Watched`] one.
-macro_rules! watched_loop {
+/// Makes a loop of a fixed name a [`Audited`] one.
+macro_rules! audited_loop {
     ($loop:ident: $function:expr, $name:literal) => {
         struct $loop;
 
-        impl $crate::dtype::loops::audited::Watched for $loop {
+        impl $crate::dtype::loops::audited::Audited for $loop {
             const LOOP: StridedLoop = $function;
 
             unsafe fn operation(_auxdata: *const NpyAuxData) -> $crate::audit::Operation {
@@ -133,4 +131,4 @@ macro_rules! watched_loop {
         }
     };
 }
-pub(in crate::dtype) use watched_loop;
+pub(crate) use audited_loop;

@@ -1,157 +1,14 @@
 //! The cast from a type to itself: NumPy's copy and move loops.
 
-use super::super::{
-    DType,
-    access::{self, BLOCK, Run},
-    class, loan, trampoline, watched,
-};
 use crate::{
-    abi,
-    erased::{
-        Cells, CellsMut, ElementType, Exclusive, Failure, Place, SpareCell, Staging, Tally, rules,
+    dtype::loops::{
+        access::{self, BLOCK, Run},
+        align,
     },
-    numpy_abi::{
-        NpyAuxData, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethod_Context, PyArrayMethod_Spec,
-        PyArrayMethodObject, callbacks::StridedLoop, flags::*, slots,
-    },
+    erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, Staging, Tally, rules},
     owner_map,
     segment::{Ledger, Segment},
 };
-use pyo3::ffi;
-use std::{
-    ffi::{c_char, c_int},
-    ptr,
-};
-
-/// The spec of the cast, with the arrays it points to.
-pub(in crate::dtype) struct CastSpec {
-    spec: PyArrayMethod_Spec,
-    _dtypes: Box<[*mut PyArray_DTypeMeta; 2]>,
-    _slots: Box<[ffi::PyType_Slot; 3]>,
-}
-
-impl CastSpec {
-    pub fn new() -> Self {
-        let mut dtypes = Box::new([ptr::null_mut(); 2]);
-        let mut slots = Box::new([
-            slots::method::resolve_descriptors(resolve),
-            slots::method::get_loop(get_loop),
-            slots::END,
-        ]);
-        CastSpec {
-            spec: PyArrayMethod_Spec {
-                name: c"denizen_copy".as_ptr(),
-                nin: 1,
-                nout: 1,
-                casting: NPY_NO_CASTING,
-                flags: class::cast_flags() | NPY_METH_SUPPORTS_UNALIGNED,
-                dtypes: dtypes.as_mut_ptr(),
-                slots: slots.as_mut_ptr(),
-            },
-            _dtypes: dtypes,
-            _slots: slots,
-        }
-    }
-
-    pub fn as_mut_ptr(&mut self) -> *mut PyArrayMethod_Spec {
-        &mut self.spec
-    }
-}
-
-// `resolve` and `get_loop` have no trampoline: nothing in them can fail, and NumPy calls what it did
-// not get where they do (`PyArray_PutTo`).
-
-/// There is one descriptor, so every copy is the identity, and a view will do.
-unsafe extern "C" fn resolve(
-    _method: *mut PyArrayMethodObject,
-    _dtypes: *const *mut PyArray_DTypeMeta,
-    given: *const *mut PyArray_Descr,
-    out: *mut *mut PyArray_Descr,
-    view_offset: *mut isize,
-) -> c_int {
-    // SAFETY: NumPy passes two given descriptors (the second may be NULL) and room for two.
-    unsafe {
-        let from = *given;
-        let to = if (*given.add(1)).is_null() { from } else { *given.add(1) };
-        ffi::Py_INCREF(from.cast());
-        ffi::Py_INCREF(to.cast());
-        *out = from;
-        *out.add(1) = to;
-        *view_offset = 0;
-    }
-    NPY_NO_CASTING
-}
-
-unsafe extern "C" fn get_loop(
-    _context: *mut PyArrayMethod_Context,
-    _aligned: c_int,
-    move_references: c_int,
-    _strides: *const isize,
-    out_loop: *mut Option<StridedLoop>,
-    out_auxdata: *mut *mut NpyAuxData,
-    flags: *mut c_int,
-) -> c_int {
-    // SAFETY: NumPy passes a context with our descriptors and valid places for the results.
-    unsafe {
-        *out_loop = Some(if move_references != 0 { move_loop } else { copy_loop });
-        *out_auxdata = ptr::null_mut();
-        *flags = class::cast_flags();
-        if move_references != 0 {
-            watched::watch::<Move>(out_loop);
-        } else {
-            watched::watch::<Copy>(out_loop);
-        }
-    }
-    0
-}
-
-watched::watched_loop!(Copy: copy_loop, "copy");
-watched::watched_loop!(Move: move_loop, "move");
-
-unsafe extern "C" fn copy_loop(
-    context: *mut PyArrayMethod_Context,
-    data: *const *mut c_char,
-    dimensions: *const isize,
-    strides: *const isize,
-    _auxdata: *mut NpyAuxData,
-) -> c_int {
-    // SAFETY: NumPy's convention for a loop with one input and one output of our dtype.
-    unsafe {
-        let element = DType::of_descr(*(*context).descriptors).element();
-        let count = *dimensions as usize;
-        let from = Run::read((*data).cast(), *strides, count);
-        let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
-        if count < access::WORTHWHILE {
-            return trampoline::looped("copy", || copy_cells(element, to, from));
-        }
-        let work = || copy_cells(element, to, from);
-        trampoline::looped_apart("copy", || freely(element, count, work))
-    }
-}
-
-unsafe extern "C" fn move_loop(
-    context: *mut PyArrayMethod_Context,
-    data: *const *mut c_char,
-    dimensions: *const isize,
-    strides: *const isize,
-    _auxdata: *mut NpyAuxData,
-) -> c_int {
-    // SAFETY: as for `copy_loop`; the source is NumPy's to give away.
-    unsafe {
-        let element = DType::of_descr(*(*context).descriptors).element();
-        let count = *dimensions as usize;
-        let from = Run::write((*data).cast(), *strides, count);
-        let to = Run::write((*data.add(1)).cast(), *strides.add(1), count);
-        let work = || move_cells(element, to, from);
-        trampoline::looped_apart("move", || freely(element, count, work))
-    }
-}
-
-/// Runs the work of a cast without the GIL, where the type allows it.
-#[inline]
-fn freely<R>(element: &ElementType, count: usize, work: impl FnOnce() -> R) -> R {
-    access::without_gil(if element.is_thread_safe() { count } else { 0 }, work)
-}
 
 /// Copies cell by cell, in order, as [`rules::copy`] does.
 ///
@@ -176,7 +33,7 @@ pub unsafe fn copy_cells(element: &'static ElementType, to: Run, from: Run) -> R
                     refuse_to_vacate(element, from)?;
                 }
                 access::with_ledger(element, segment, to, right, || {
-                    if is_aligned(element, to) && is_aligned(element, from) {
+                    if align::is_aligned(element, to) && align::is_aligned(element, from) {
                         let target = CellsMut::new(to.data, to.stride, to.count, right);
                         let source = Cells::new(from.data, from.stride, from.count);
                         rules::copy(element, target, source)?;
@@ -249,7 +106,7 @@ unsafe fn copy_to(
     mut to: CellsMut<'_>,
     from: Run,
 ) -> Result<(), Failure> {
-    if is_aligned(element, from) {
+    if align::is_aligned(element, from) {
         // SAFETY: the caller's promise.
         return unsafe { rules::copy(element, to, Cells::new(from.data, from.stride, from.count)) };
     }
@@ -258,7 +115,7 @@ unsafe fn copy_to(
         let target = to.part(index, 1);
         // SAFETY: the caller's promise, cell by cell.
         unsafe {
-            with_aligned_source(element, from.part(index, 1).data, |source| {
+            align::with_aligned_source(element, from.part(index, 1).data, |source| {
                 rules::copy(element, target, Cells::new(source, size, 1))
             })
         }
@@ -274,7 +131,7 @@ unsafe fn copy_to(
 /// The run is cells of `element` under rule 1, exclusively this thread's for the reason given, of at
 /// most [`BLOCK`], and `segment` theirs; as many cells are staged.
 #[inline]
-pub(in crate::dtype) unsafe fn put_staged(
+pub unsafe fn put_staged(
     element: &'static ElementType,
     (to, segment): (Run, Option<Segment>),
     right: Exclusive<'_>,
@@ -308,7 +165,7 @@ pub(in crate::dtype) unsafe fn put_staged(
 
 /// Whether the cells belong to a client's owner, which expects an object in each of them at all
 /// times.
-fn is_adopted(element: &ElementType, run: Run) -> bool {
+pub fn is_adopted(element: &ElementType, run: Run) -> bool {
     !element.zero_is_default() && owner_map::is_adopted(run.data)
 }
 
@@ -316,7 +173,7 @@ fn is_adopted(element: &ElementType, run: Run) -> bool {
 ///
 /// # Safety
 /// The run is cells of `element` under rule 1, readable.
-unsafe fn refuse_to_vacate(element: &ElementType, from: Run) -> Result<(), Failure> {
+pub unsafe fn refuse_to_vacate(element: &ElementType, from: Run) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     let cells = unsafe { Cells::new(from.data, from.stride, from.count) };
     if !element.has_default() && element.vacancy().count_live(cells) < cells.len() {
@@ -329,73 +186,13 @@ unsafe fn refuse_to_vacate(element: &ElementType, from: Run) -> Result<(), Failu
 ///
 /// # Safety
 /// The run is cells of `element` under rule 1, exclusively this thread's.
-unsafe fn fill_vacant(
+pub unsafe fn fill_vacant(
     element: &'static ElementType,
     to: Run,
     right: Exclusive<'_>,
 ) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
-    unsafe { aligned(element, to, right, |cells| rules::materialise(element, cells)) }
-}
-
-/// Moves cell by cell, in order, as [`rules::relocate`] does.
-///
-/// # Errors
-/// A destructor failed; all cells have moved.
-///
-/// # Safety
-/// As for [`copy_cells`], and the source may be written.
-pub unsafe fn move_cells(element: &'static ElementType, to: Run, from: Run) -> Result<(), Failure> {
-    // Before any lock.
-    let _gil = loan::gil_for(element);
-    let operands = [Some((element, to)), Some((element, from))];
-    if !element.is_thread_safe() {
-        let mut staging = Staging::new(element, to.count)?;
-        let mut outcome = Ok(());
-        pieces(to, from, staging.capacity(), |to, from| {
-            let operands = [Some((element, to)), Some((element, from))];
-            let moved = access::replacing(operands, &mut staging, |segments, right, staging| {
-                // SAFETY: the caller's promise; the memory of both is locked.
-                unsafe { move_locked(element, (to, from), segments, right, Some(staging)) }
-            });
-            outcome = std::mem::replace(&mut outcome, Ok(())).and(moved);
-            Ok(())
-        })?;
-        return outcome;
-    }
-    access::with_operands(operands, |segments, right| {
-        let mut outcome = Ok(());
-        blocks(to, from, |to, from| {
-            // SAFETY: the caller's promise; the memory of both is locked.
-            let result = unsafe { move_locked(element, (to, from), segments, right, None) };
-            outcome = std::mem::replace(&mut outcome, Ok(())).and(result);
-            Ok(())
-        })?;
-        outcome
-    })
-}
-
-/// [`move_cells`] of one block.
-///
-/// # Safety
-/// As for [`move_block`].
-unsafe fn move_locked(
-    element: &'static ElementType,
-    (to, from): (Run, Run),
-    [segment, source_segment]: [Option<Segment>; 2],
-    right: Exclusive<'_>,
-    staging: Option<&mut Staging<'static>>,
-) -> Result<(), Failure> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        loan::take_back_run(element, to)?;
-        let adopted = segment.is_none() && is_adopted(element, to);
-        if adopted {
-            refuse_to_vacate(element, from)?;
-        }
-        let moved = move_block(element, (to, segment), (from, source_segment), right, staging);
-        if adopted { moved.and(fill_vacant(element, to, right)) } else { moved }
-    }
+    unsafe { align::aligned(element, to, right, |cells| rules::materialise(element, cells)) }
 }
 
 /// Moves one block and keeps the books: a move constructs and destroys nothing but the old
@@ -404,7 +201,7 @@ unsafe fn move_locked(
 /// # Safety
 /// As for [`move_cells`]; the runs are of at most [`BLOCK`] cells, and the segments theirs. They are
 /// exclusively this thread's for the reason given.
-pub(in crate::dtype) unsafe fn move_block(
+pub unsafe fn move_block(
     element: &'static ElementType,
     (to, segment): (Run, Option<Segment>),
     (from, source_segment): (Run, Option<Segment>),
@@ -427,11 +224,13 @@ pub(in crate::dtype) unsafe fn move_block(
                 move_over(element, to, from, right, staging);
                 Ok(())
             }
-            None if is_aligned(element, to) && is_aligned(element, from) => rules::relocate(
-                element,
-                CellsMut::new(to.data, to.stride, to.count, right),
-                CellsMut::new(from.data, from.stride, from.count, right),
-            ),
+            None if align::is_aligned(element, to) && align::is_aligned(element, from) => {
+                rules::relocate(
+                    element,
+                    CellsMut::new(to.data, to.stride, to.count, right),
+                    CellsMut::new(from.data, from.stride, from.count, right),
+                )
+            }
             None => move_unaligned(element, to, from, right),
         };
         // An object that moves to an owner leaves the figures.
@@ -498,7 +297,8 @@ unsafe fn move_unaligned(
         }
         // SAFETY: single cells that differ, the caller's.
         unsafe {
-            let cleared = aligned(element, target, right, |cells| rules::clear(element, cells));
+            let cleared =
+                align::aligned(element, target, right, |cells| rules::clear(element, cells));
             outcome = outcome.and(cleared);
             target.data.copy_from(source.data, element.size());
             source.data.write_bytes(0, element.size());
@@ -508,7 +308,7 @@ unsafe fn move_unaligned(
 }
 
 /// Cuts two runs into blocks.
-fn blocks(
+pub fn blocks(
     to: Run,
     from: Run,
     body: impl FnMut(Run, Run) -> Result<(), Failure>,
@@ -517,7 +317,7 @@ fn blocks(
 }
 
 /// Cuts two runs into pieces of at most `most` cells.
-fn pieces(
+pub fn pieces(
     to: Run,
     from: Run,
     most: usize,
@@ -531,12 +331,6 @@ fn pieces(
         start += count;
     }
     Ok(())
-}
-
-/// Whether all cells of a run are aligned.
-#[inline]
-pub(in crate::dtype) fn is_aligned(element: &ElementType, run: Run) -> bool {
-    (run.data as usize | run.stride.unsigned_abs()) & (element.align() - 1) == 0
 }
 
 /// Copies cells of which some are unaligned: each visits aligned memory for the copy. Cells in
@@ -554,8 +348,8 @@ unsafe fn copy_unaligned(
         }
         // SAFETY: the caller's promise, cell by cell.
         unsafe {
-            with_aligned_source(element, at(from), |source| {
-                with_aligned_cell(element, at(to), right, |target| {
+            align::with_aligned_source(element, at(from), |source| {
+                align::with_aligned_cell(element, at(to), right, |target| {
                     rules::copy(element, target, Cells::new(source, element.size() as isize, 1))
                 })
             })
@@ -563,85 +357,4 @@ unsafe fn copy_unaligned(
         .map_err(|failure| failure.after(index))?;
     }
     Ok(())
-}
-
-/// Lends a cell that is only read at an aligned address: itself, or a copy of its bytes.
-///
-/// # Safety
-/// `cell` is a cell of `element` under rule 1 that is not written meanwhile.
-#[inline]
-pub(in crate::dtype) unsafe fn with_aligned_source<R>(
-    element: &'static ElementType,
-    cell: *const u8,
-    work: impl FnOnce(*const u8) -> Result<R, Failure>,
-) -> Result<R, Failure> {
-    if cell.addr() & (element.align() - 1) == 0 {
-        return work(cell);
-    }
-    let mut spare = SpareCell::new(element)?;
-    let place = spare.cells().address(0);
-    // SAFETY: both are `size` bytes. The object is still in its cell, where nobody writes; what is
-    // in the spare cell is looked at and forgotten.
-    unsafe {
-        place.copy_from_nonoverlapping(cell, element.size());
-        work(place)
-    }
-}
-
-/// Lends a cell at an aligned address: itself, or a place that its bytes visit meanwhile.
-///
-/// # Safety
-/// `cell` is a cell of `element` under rule 1, exclusively this thread's for the reason given.
-#[inline]
-pub(in crate::dtype) unsafe fn with_aligned_cell<R>(
-    element: &'static ElementType,
-    cell: *mut u8,
-    right: Exclusive<'_>,
-    work: impl FnOnce(CellsMut<'_>) -> Result<R, Failure>,
-) -> Result<R, Failure> {
-    if cell.addr() & (element.align() - 1) == 0 {
-        // SAFETY: the caller's promise.
-        return work(unsafe { CellsMut::new(cell, element.size() as isize, 1, right) });
-    }
-    let mut spare = SpareCell::new(element)?;
-    let mut place = spare.cells();
-    // SAFETY: both are `size` bytes; the object moves there and, whatever happens, back. Nobody
-    // else reads or writes the cell meanwhile.
-    unsafe {
-        place.address(0).copy_from_nonoverlapping(cell, element.size());
-        let result = work(place.reborrow());
-        cell.copy_from_nonoverlapping(place.address(0), element.size());
-        place.zero(element.size());
-        result
-    }
-}
-
-/// Runs `work` on the cells of a run, all at once where they are aligned, else one by one.
-///
-/// # Safety
-/// The run is cells of `element` under rule 1, exclusively this thread's for the reason given.
-pub(in crate::dtype) unsafe fn aligned(
-    element: &'static ElementType,
-    run: Run,
-    right: Exclusive<'_>,
-    mut work: impl FnMut(CellsMut<'_>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    if is_aligned(element, run) {
-        // SAFETY: the caller's promise.
-        return work(unsafe { CellsMut::new(run.data, run.stride, run.count, right) });
-    }
-    let mut outcome = Ok(());
-    for index in 0..run.count {
-        let cell = run.part(index, 1).data;
-        // SAFETY: the caller's promise, cell by cell.
-        let result = unsafe { with_aligned_cell(element, cell, right, &mut work) };
-        outcome = outcome.and(result.map_err(|failure| failure.after(index)));
-    }
-    outcome
-}
-
-/// The failure of an operation that a type does not have.
-#[cold]
-pub(in crate::dtype) fn missing(element: &ElementType, operation: &str) -> Failure {
-    Failure::new(abi::ERROR_TYPE, format!("{} has no {operation}", element.name()))
 }

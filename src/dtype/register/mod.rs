@@ -1,151 +1,33 @@
-//! From a client's spec to a DType: what was checked ([`super::plan`]) becomes the class, its casts,
+//! From a client's spec to a DType: what was checked ([`plan`]) becomes the class, its casts,
 //! loops and identities, which stay for good.
 
-pub(in crate::dtype) mod plan;
-pub(in crate::dtype) mod spec;
+pub mod plan;
+pub mod spec;
 
-use super::{
-    DType, class, library,
-    plan::{IdentityPlan, LoopPlan, Plan},
-    promotion, sort, ufuncs, void_casts,
-};
 use crate::{
-    abi::{ConstructFn, Element, ElementSpec, ElementVTable, LoopFn},
-    erased::{ElementType, Registry, RegistryError, counting},
+    abi::{ElementSpec, ElementVTable},
+    dtype::{
+        class, guards,
+        handle::{
+            DType, Delegated, IdentityData, LoopData, OperandType, Operations, immortal_head,
+            library,
+            registry::{self, REGISTRY, builtin_class},
+        },
+        register::plan::{IdentityPlan, LoopPlan, Plan},
+        slots::sort,
+        ufuncs::{add_loop, promote},
+        void_casts,
+    },
+    erased::{ElementType, RegistryError, counting},
     faults,
-    numpy_abi::{self, NpyAuxData, NumpyApi, PyArray_DTypeMeta},
+    numpy_abi::{self, NumpyApi, PyArray_DTypeMeta},
 };
 use pyo3::{
     IntoPyObjectExt,
     exceptions::PyValueError,
-    ffi,
     prelude::*,
     types::{PyTuple, PyType},
 };
-use std::{
-    collections::HashMap,
-    ffi::{CString, c_void},
-    ptr,
-    sync::{LazyLock, RwLock},
-};
-
-/// All element types of the process.
-pub static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::default);
-/// Their DTypes, in the order of registration.
-static DTYPES: RwLock<Vec<&'static DType>> = RwLock::new(Vec::new());
-
-/// Types that have no DType of ours, in the order of registration.
-static BARE: RwLock<Vec<&'static ElementType>> = RwLock::new(Vec::new());
-
-/// What is registered for a DType beside its class. Filled once, before anybody can use it.
-#[derive(Default)]
-pub struct Operations {
-    /// Ufunc loops.
-    pub loops: Vec<&'static LoopData>,
-    /// Ufuncs that go through loops of NumPy's own.
-    pub delegated: Vec<Delegated>,
-    /// Identities of reductions, by ufunc: a reference that is never given back.
-    pub identities: HashMap<usize, IdentityData>,
-}
-
-/// The type of one operand, resolved.
-#[derive(Clone, Copy)]
-pub enum OperandType {
-    /// An element type: the one being registered or another.
-    Element(&'static DType),
-    /// A built-in type, by NumPy's type number.
-    Numpy(i32),
-}
-
-/// One loop of one ufunc; NumPy hands it back to the loop as auxiliary data.
-#[repr(C)]
-pub struct LoopData {
-    /// NumPy's head: `free` does nothing, `clone` returns the same.
-    pub head: NpyAuxData,
-    /// The ufunc: a reference that is never given back, so that its address is that of no other.
-    pub ufunc: usize,
-    /// Its name, for messages.
-    pub name: CString,
-    /// Inputs, then outputs.
-    pub operands: Vec<OperandType>,
-    /// How many inputs.
-    pub input_count: usize,
-    /// Core dimensions of each operand of a generalised ufunc.
-    pub core: Option<Vec<Vec<usize>>>,
-    /// The client's loop.
-    pub function: LoopFn,
-    /// Handed to it.
-    pub context: *mut c_void,
-}
-
-/// A ufunc for which operands of a type are cast to numbers, and NumPy's own loop is taken.
-pub struct Delegated {
-    /// The ufunc: a reference that is never given back, so that its address is that of no other.
-    pub ufunc: usize,
-    /// Type numbers of the inputs, then of the outputs.
-    pub operands: Vec<i32>,
-    /// How many inputs.
-    pub input_count: usize,
-}
-
-/// The identity of one ufunc.
-pub struct IdentityData {
-    /// Builds the value in a vacant cell.
-    pub construct: ConstructFn,
-    /// Handed to it.
-    pub context: *mut c_void,
-}
-
-/// The head of auxiliary data that lives forever.
-pub fn immortal_head() -> NpyAuxData {
-    unsafe extern "C" fn free(_data: *mut NpyAuxData) {}
-    unsafe extern "C" fn clone(data: *mut NpyAuxData) -> *mut NpyAuxData {
-        data
-    }
-    NpyAuxData { free: Some(free), clone: Some(clone), reserved: [ptr::null_mut(); 2] }
-}
-
-/// The DType of a registered element type.
-pub fn dtype_of(element: *const Element) -> Option<&'static DType> {
-    let all = DTYPES.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-    all.iter().copied().find(|dtype| ptr::from_ref(dtype.element()).cast() == element)
-}
-
-/// The DType of that name.
-pub fn dtype_named(name: &str) -> Option<&'static DType> {
-    let all = DTYPES.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-    all.iter().copied().find(|dtype| dtype.element().name() == name)
-}
-
-/// Whether a class is the scalar class of a DType.
-pub(in crate::dtype) fn has_scalar_class(class: &Bound<'_, PyType>) -> bool {
-    all().iter().any(|dtype| dtype.scalar_class() == class.as_type_ptr())
-}
-
-/// All DTypes, in the order of registration.
-pub fn all() -> Vec<&'static DType> {
-    DTYPES.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
-}
-
-/// All element types in the order of registration, those without a DType last.
-pub fn elements() -> Vec<&'static ElementType> {
-    let bare = BARE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-    all().into_iter().map(DType::element).chain(bare.iter().copied()).collect()
-}
-
-/// The element type of a handle if it has no DType.
-pub fn bare_element(element: *const Element) -> Option<&'static ElementType> {
-    let bare = BARE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-    bare.iter().copied().find(|known| ptr::from_ref(*known).cast() == element)
-}
-
-/// The element type of a handle, with or without a DType.
-pub fn element_of(element: *const Element) -> Option<&'static ElementType> {
-    if let Some(dtype) = dtype_of(element) {
-        return Some(dtype.element());
-    }
-    bare_element(element)
-}
 
 fn name_error(error: &RegistryError) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -179,7 +61,7 @@ pub unsafe fn register_bare(
     plan::hold(&mut libraries, &element, library::of_vtable(element.vtable()))?;
     keep(libraries, element.name())?;
     let element = REGISTRY.register(element, &registrant).map_err(|error| name_error(&error))?;
-    BARE.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push(element);
+    registry::add_bare(element);
     Ok(element)
 }
 
@@ -211,11 +93,11 @@ pub unsafe fn register(
     // SAFETY: the caller's promise.
     let (element, plan) = unsafe { Plan::new(module, numpy, spec)? };
     if !element.is_copyable() {
-        super::guards::install_printing(py)?;
+        guards::install_printing(py)?;
     }
     // Numbers of ours always have digits.
     if element.vtable().to_text.is_some() && !element.name().starts_with("denizen.") {
-        super::guards::install_empty_text(py)?;
+        guards::install_empty_text(py)?;
     }
     // What follows cannot be undone.
     keep(plan.libraries, element.name())?;
@@ -255,7 +137,7 @@ pub unsafe fn register(
         withdraw(module, &plan.scalar_class, [names.0, &names.1]);
         given_up(error)
     })?;
-    DTYPES.write().unwrap_or_else(|poisoned| poisoned.into_inner()).push(dtype);
+    registry::add(dtype);
     Ok(dtype)
 }
 
@@ -361,26 +243,7 @@ fn add_loops(py: Python<'_>, numpy: &'static NumpyApi, dtype: &'static DType) ->
             })
             .collect::<PyResult<_>>()?;
         // SAFETY: the ufunc was looked up, the data lives forever.
-        unsafe { ufuncs::add_loop(numpy, data, &mut dtypes) }.map_err(|()| PyErr::fetch(py))?;
+        unsafe { add_loop::add_loop(numpy, data, &mut dtypes) }.map_err(|()| PyErr::fetch(py))?;
     }
-    promotion::register_promoters(py, numpy, dtype)
-}
-
-/// The DType class of a type number, borrowed (it is immortal).
-pub(in crate::dtype) fn builtin_class(
-    py: Python<'_>,
-    numpy: &NumpyApi,
-    number: i32,
-) -> PyResult<*mut PyArray_DTypeMeta> {
-    // SAFETY: GIL held; an unknown number gives NULL and an exception.
-    let descr = unsafe { numpy.descr_from_type(number) };
-    if descr.is_null() {
-        return Err(PyErr::fetch(py));
-    }
-    // SAFETY: a new reference; classes of built-in types are immortal.
-    unsafe {
-        let class = ffi::Py_TYPE(descr.cast());
-        ffi::Py_DECREF(descr.cast());
-        Ok(class.cast())
-    }
+    promote::register_promoters(py, numpy, dtype)
 }

@@ -1,22 +1,24 @@
 //! A registration before NumPy hears of it: everything in a client's spec that can be wrong is
 //! looked at here, and nothing is made that stays. Dropping a [`Plan`] leaves no trace.
 //!
-//! What follows ([`super::super::register`]) cannot be undone: NumPy's table of classes, its ufuncs and
+//! What follows ([`super::register`]) cannot be undone: NumPy's table of classes, its ufuncs and
 //! casts keep what they were given.
 
-use super::super::{
-    DType,
-    casts::CastPlan,
-    class, library, numbers,
-    register::{self, OperandType, REGISTRY},
-    scalar,
-    spec::{
-        self, CAST_MEMBERS, IDENTITY_MEMBERS, LOOP_MEMBERS, list, optional_text, required_text,
-    },
-    ufuncs::core_dimensions,
-};
 use crate::{
     abi::{self, ConstructFn, ElementSpec, ElementVTable, Identity, Loop, LoopFn},
+    dtype::{
+        casts::{numbers, specs::CastPlan},
+        class,
+        handle::{
+            DType, OperandType, library,
+            registry::{self, REGISTRY},
+        },
+        register::spec::{
+            self, CAST_MEMBERS, IDENTITY_MEMBERS, LOOP_MEMBERS, list, optional_text, required_text,
+        },
+        scalar_class::class::make_scalar_class,
+        ufuncs::ufunc::core_dimensions,
+    },
     erased::ElementType,
     numpy_abi::NumpyApi,
 };
@@ -32,7 +34,7 @@ use std::{
 };
 
 /// A checked registration, but for the type itself.
-pub(in crate::dtype) struct Plan<'py> {
+pub struct Plan<'py> {
     /// The last part of the type's name.
     pub name: String,
     /// Who registers it, for messages.
@@ -53,7 +55,7 @@ pub(in crate::dtype) struct Plan<'py> {
 
 /// The type of one operand.
 #[derive(Clone, Copy)]
-pub(in crate::dtype) enum OperandPlan {
+pub enum OperandPlan {
     /// The type that is being registered.
     Own,
     /// Another element type.
@@ -83,7 +85,7 @@ impl OperandPlan {
 }
 
 /// A loop of the client's.
-pub(in crate::dtype) struct LoopPlan<'py> {
+pub struct LoopPlan<'py> {
     pub ufunc: Bound<'py, PyAny>,
     /// Without its module.
     pub name: CString,
@@ -96,14 +98,14 @@ pub(in crate::dtype) struct LoopPlan<'py> {
 }
 
 /// A loop of NumPy's, for numbers that the type casts to.
-pub(in crate::dtype) struct DelegatedPlan<'py> {
+pub struct DelegatedPlan<'py> {
     pub ufunc: Bound<'py, PyAny>,
     pub operands: Vec<i32>,
     pub input_count: usize,
 }
 
 /// What a reduction starts from.
-pub(in crate::dtype) struct IdentityPlan<'py> {
+pub struct IdentityPlan<'py> {
     pub ufunc: Bound<'py, PyAny>,
     pub construct: ConstructFn,
     pub context: *mut c_void,
@@ -116,7 +118,7 @@ pub(in crate::dtype) struct IdentityPlan<'py> {
 ///
 /// # Safety
 /// A client's vtable as [`crate::abi`] describes it.
-pub(in crate::dtype) unsafe fn element(vtable: *const ElementVTable) -> PyResult<ElementType> {
+pub unsafe fn element(vtable: *const ElementVTable) -> PyResult<ElementType> {
     // SAFETY: the caller's promise.
     unsafe { ElementType::from_vtable(vtable) }.map_err(|error| value_error(error.to_string()))
 }
@@ -125,7 +127,7 @@ pub(in crate::dtype) unsafe fn element(vtable: *const ElementVTable) -> PyResult
 ///
 /// # Errors
 /// `ValueError` where one of them is empty.
-pub(in crate::dtype) fn module_and_name(element: &ElementType) -> PyResult<(&str, &str)> {
+pub fn module_and_name(element: &ElementType) -> PyResult<(&str, &str)> {
     element
         .name()
         .rsplit_once('.')
@@ -144,7 +146,7 @@ pub(in crate::dtype) fn module_and_name(element: &ElementType) -> PyResult<(&str
 ///
 /// # Errors
 /// `ValueError` naming the first that is in a library which cannot be held.
-pub(in crate::dtype) fn hold(
+pub fn hold(
     libraries: &mut library::Held,
     element: &ElementType,
     addresses: library::Addresses,
@@ -219,7 +221,7 @@ impl<'py> Plan<'py> {
         }
         let scalar_class = if spec.scalar_class.is_null() {
             let text = documentation.unwrap_or_else(|| format!("Element type {name}."));
-            scalar::make_scalar_class(py, &element, &module_name, &name, &text)?
+            make_scalar_class(py, &element, &module_name, &name, &text)?
         } else {
             // SAFETY: a borrowed class by contract.
             let class = unsafe { Bound::from_borrowed_ptr(py, spec.scalar_class.cast()) };
@@ -250,7 +252,7 @@ fn given_class<'py>(
     }
     // NumPy notes the dtype of a class there, and does so once.
     let own = class.getattr("__dict__")?;
-    if own.contains("__associated_array_dtype__")? || register::has_scalar_class(&class) {
+    if own.contains("__associated_array_dtype__")? || registry::has_scalar_class(&class) {
         return Err(value_error(format!(
             "{name}: the scalar class {} belongs to another dtype already",
             class.repr()?
@@ -365,7 +367,7 @@ fn delegate<'py>(
     };
     let mut casts_to_one = false;
     for &number in &numbers[..input_count] {
-        let class = register::builtin_class(py, numpy, number)?;
+        let class = registry::builtin_class(py, numpy, number)?;
         casts_to_one |= casts.level_to(class).is_some_and(|level| level <= abi::CAST_SAME_KIND);
     }
     if !casts_to_one {
@@ -393,15 +395,12 @@ unsafe fn plan_identity<'py>(
 }
 
 /// The type of an operand.
-pub(in crate::dtype) fn plan_operand(
-    element: &ElementType,
-    operand: &abi::Operand,
-) -> PyResult<OperandPlan> {
+pub fn plan_operand(element: &ElementType, operand: &abi::Operand) -> PyResult<OperandPlan> {
     match operand.kind {
         abi::OPERAND_SELF => Ok(OperandPlan::Own),
         abi::OPERAND_NUMPY => Ok(OperandPlan::Numpy(operand.numpy_type)),
         abi::OPERAND_ELEMENT => {
-            register::dtype_of(operand.element).map(OperandPlan::Other).ok_or_else(|| {
+            registry::dtype_of(operand.element).map(OperandPlan::Other).ok_or_else(|| {
                 value_error(format!(
                     "{}: an operand is of an element type that is not registered",
                     element.name()

@@ -20,7 +20,7 @@ use std::{
 ///
 /// # Safety
 /// NULL, or a client's spec as [`crate::abi`] describes it.
-pub(in crate::dtype) unsafe fn read(spec: *const ElementSpec) -> PyResult<ElementSpec> {
+pub unsafe fn read(spec: *const ElementSpec) -> PyResult<ElementSpec> {
     // SAFETY: the caller's promise.
     unsafe {
         read_prefixed(
@@ -34,23 +34,23 @@ pub(in crate::dtype) unsafe fn read(spec: *const ElementSpec) -> PyResult<Elemen
 
 /// What the entries of a list must have: the list's name, and the pointers that must not be NULL,
 /// by offset and name.
-pub(in crate::dtype) struct Members<T> {
+pub struct Members<T> {
     list: &'static str,
     required: &'static [(usize, &'static str)],
     struct_size: fn(&T) -> usize,
 }
 
-pub(in crate::dtype) const LOOP_MEMBERS: Members<Loop> = Members {
+pub const LOOP_MEMBERS: Members<Loop> = Members {
     list: "loops",
     required: &[(offset_of!(Loop, ufunc), "ufunc"), (offset_of!(Loop, operands), "operands")],
     struct_size: |entry| entry.struct_size,
 };
-pub(in crate::dtype) const CAST_MEMBERS: Members<Cast> = Members {
+pub const CAST_MEMBERS: Members<Cast> = Members {
     list: "casts",
     required: &[(offset_of!(Cast, function), "function")],
     struct_size: |entry| entry.struct_size,
 };
-pub(in crate::dtype) const IDENTITY_MEMBERS: Members<Identity> = Members {
+pub const IDENTITY_MEMBERS: Members<Identity> = Members {
     list: "identities",
     required: &[
         (offset_of!(Identity, ufunc), "ufunc"),
@@ -67,7 +67,7 @@ pub(in crate::dtype) const IDENTITY_MEMBERS: Members<Identity> = Members {
 /// # Safety
 /// `entries` points to `count` structs as the client knows them, or `count` is 0. The members
 /// describe `T`.
-pub(in crate::dtype) unsafe fn list<T: Copy>(
+pub unsafe fn list<T: Copy>(
     entries: *const T,
     count: usize,
     members: &Members<T>,
@@ -107,7 +107,7 @@ pub(in crate::dtype) unsafe fn list<T: Copy>(
 ///
 /// # Safety
 /// NULL or NUL-terminated.
-pub(in crate::dtype) unsafe fn optional_text(text: *const c_char) -> Option<String> {
+pub unsafe fn optional_text(text: *const c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
@@ -122,7 +122,7 @@ pub(in crate::dtype) unsafe fn optional_text(text: *const c_char) -> Option<Stri
 ///
 /// # Safety
 /// NULL or NUL-terminated.
-pub(in crate::dtype) unsafe fn required_text(text: *const c_char, what: &str) -> PyResult<String> {
+pub unsafe fn required_text(text: *const c_char, what: &str) -> PyResult<String> {
     // SAFETY: the caller's promise.
     unsafe { optional_text(text) }
         .ok_or_else(|| PyRuntimeError::new_err(format!("element spec: a {what} has no name")))

@@ -1,8 +1,13 @@
 //! Operators of the scalars that the runtime makes: NumPy's ufuncs, called with the operands.
 
-use super::super::{DType, errors, fallible::text, loan, loan_math, scalar, sort, trampoline};
 use crate::{
     abi,
+    dtype::{
+        handle::{DType, errors, pyobj::text, registry, trampoline},
+        loops::compare,
+        scalar_class::{proxy_array, values},
+        scalars::{object, proxy},
+    },
     erased::Failure,
     numpy_abi::{self, flags::NPY_DOUBLE},
 };
@@ -46,7 +51,7 @@ macro_rules! operators {
         )*
 
         /// The slots of the operators.
-        pub(in crate::dtype) fn slots() -> Vec<ffi::PyType_Slot> {
+        pub fn slots() -> Vec<ffi::PyType_Slot> {
             let slot = |slot: c_int, function: *mut c_void| {
                 ffi::PyType_Slot { slot, pfunc: function }
             };
@@ -54,7 +59,7 @@ macro_rules! operators {
                 $(slot(ffi::$binary_slot, $binary as ffi::binaryfunc as *mut c_void),)*
                 $(slot(ffi::$unary_slot, $unary as ffi::unaryfunc as *mut c_void),)*
                 slot(ffi::Py_nb_power, power as ffi::ternaryfunc as *mut c_void),
-                slot(ffi::Py_nb_bool, scalar::bool_ as ffi::inquiry as *mut c_void),
+                slot(ffi::Py_nb_bool, values::bool_ as ffi::inquiry as *mut c_void),
                 slot(ffi::Py_nb_int, int as ffi::unaryfunc as *mut c_void),
                 slot(ffi::Py_nb_float, float as ffi::unaryfunc as *mut c_void),
                 slot(ffi::Py_tp_richcompare, rich_compare as ffi::richcmpfunc as *mut c_void),
@@ -145,7 +150,7 @@ unsafe fn is_operand(object: *mut ffi::PyObject) -> bool {
     static GENERIC: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     // SAFETY: the caller's promise.
     unsafe {
-        if scalar::scalar_cell(object).is_some()
+        if object::scalar_cell(object).is_some()
             || ffi::PyLong_Check(object) != 0
             || ffi::PyFloat_Check(object) != 0
             || ffi::PyComplex_Check(object) != 0
@@ -167,7 +172,7 @@ unsafe fn is_operand(object: *mut ffi::PyObject) -> bool {
         }
         // The scalar class of another element type, brought by its client.
         let class = ffi::Py_TYPE(object);
-        super::super::register::all().iter().any(|dtype| dtype.scalar_class() == class)
+        registry::all().iter().any(|dtype| dtype.scalar_class() == class)
     }
 }
 
@@ -206,7 +211,7 @@ unsafe extern "C" fn rich_compare(
         // SAFETY: Python calls it with two objects, the left one a scalar; GIL held.
         unsafe {
             if let Some(outcome) = compare_alike(ufunc.name, left, right, operation) {
-                return scalar::give(outcome);
+                return errors::give(outcome);
             }
             if !is_operand(right) {
                 return not_implemented();
@@ -238,13 +243,13 @@ unsafe fn compare_alike(
 ) -> Option<Result<*mut ffi::PyObject, Failure>> {
     // SAFETY: the caller's promise.
     unsafe {
-        let ((dtype, _), (other, _)) = (scalar::scalar_cell(left)?, scalar::scalar_cell(right)?);
+        let ((dtype, _), (other, _)) = (object::scalar_cell(left)?, object::scalar_cell(right)?);
         let element = dtype.element();
         if !ptr::eq(dtype, other) || element.vtable().compare.is_none() || has_loop(dtype, ufunc) {
             return None;
         }
-        let ordering = loan::with_cell(left, |_, left| {
-            loan::with_cell(right, |_, right| sort::compare(element, left, right))
+        let ordering = proxy::with_cell(left, |_, left| {
+            proxy::with_cell(right, |_, right| compare::compare(element, left, right))
         });
         Some(ordering.map(|ordering| {
             let truth = match operation {
@@ -278,7 +283,7 @@ unsafe extern "C" fn int(object: *mut ffi::PyObject) -> *mut ffi::PyObject {
     trampoline::slot("int", || {
         // SAFETY: Python calls it for scalars; GIL held; new references are dropped.
         unsafe {
-            let Some((dtype, _)) = scalar::scalar_cell(object) else { return ptr::null_mut() };
+            let Some((dtype, _)) = object::scalar_cell(object) else { return ptr::null_mut() };
             if dtype.element().vtable().to_text.is_some() {
                 let text = ffi::PyObject_Str(object);
                 if text.is_null() {
@@ -311,7 +316,7 @@ unsafe fn through_cast(object: *mut ffi::PyObject, type_number: c_int) -> *mut f
     // SAFETY: the caller's promise; `from_any` and `cast_to_type` steal the descriptors, other new
     // references are dropped.
     unsafe {
-        let (Some((dtype, _)), Some(numpy)) = (scalar::scalar_cell(object), numpy_abi::get())
+        let (Some((dtype, _)), Some(numpy)) = (object::scalar_cell(object), numpy_abi::get())
         else {
             return ptr::null_mut();
         };
@@ -340,15 +345,15 @@ unsafe fn through_cast(object: *mut ffi::PyObject, type_number: c_int) -> *mut f
             ffi::Py_DECREF(array);
             cast
         } else {
-            let cast = loan_math::with_array(object, |array| {
+            let cast = proxy_array::with_array(object, |array| {
                 ffi::Py_INCREF(to.cast());
                 match numpy.cast_to_type(array, to, 0) {
-                    cast if cast.is_null() => Err(super::super::convert::already_raised()),
+                    cast if cast.is_null() => Err(errors::already_raised()),
                     cast => Ok(cast),
                 }
             });
             ffi::Py_DECREF(to.cast());
-            scalar::give(cast)
+            errors::give(cast)
         };
         if cast.is_null() {
             return ptr::null_mut();

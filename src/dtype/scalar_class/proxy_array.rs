@@ -3,15 +3,13 @@
 //! NumPy would make an array of each operand, by moving the scalar's object in. It gets an array
 //! over the scalar's cell instead, read-only and without dimensions.
 
-use super::super::{
-    DType, access,
-    convert::already_raised,
-    loan::Use,
-    scalar::{self, give},
-    trampoline,
-};
 use crate::{
     abi,
+    dtype::{
+        handle::{DType, errors, trampoline},
+        loops::access,
+        scalars::{object, proxy::Use},
+    },
     erased::Failure,
     lock::{Borrow, RawBorrow, SegmentLock},
     numpy_abi,
@@ -35,7 +33,7 @@ impl LentArray {
         (dtype, cell): (&'static DType, *mut u8),
     ) -> Result<LentArray, Failure> {
         let element = dtype.element();
-        let Some(numpy) = numpy_abi::get() else { return Err(already_raised()) };
+        let Some(numpy) = numpy_abi::get() else { return Err(errors::already_raised()) };
         // SAFETY: the caller's promise; the cell is borrowed before the array is made. NumPy takes
         // the references to the descriptor and, also when it fails, to the scalar.
         unsafe {
@@ -62,11 +60,11 @@ impl LentArray {
                 ptr::null_mut(),
             );
             if lent.array.is_null() {
-                return Err(already_raised());
+                return Err(errors::already_raised());
             }
             ffi::Py_INCREF(object);
             if numpy.set_base_object(lent.array, object) < 0 {
-                return Err(already_raised());
+                return Err(errors::already_raised());
             }
             Ok(lent)
         }
@@ -98,13 +96,13 @@ impl Drop for LentArray {
 ///
 /// # Safety
 /// `object` is a scalar of ours whose type has no copies; GIL held.
-pub(in crate::dtype) unsafe fn with_array<R>(
+pub unsafe fn with_array<R>(
     object: *mut ffi::PyObject,
     work: impl FnOnce(*mut ffi::PyObject) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
     // SAFETY: the caller's promise.
     unsafe {
-        let Some(found) = scalar::scalar_cell(object) else {
+        let Some(found) = object::scalar_cell(object) else {
             return Err(Failure::new(abi::ERROR_TYPE, "not a scalar of an element type"));
         };
         let lent = LentArray::new(object, found)?;
@@ -114,14 +112,14 @@ pub(in crate::dtype) unsafe fn with_array<R>(
 
 /// `__array_ufunc__`: the ufunc's method again, with arrays over the cells of the scalars among its
 /// inputs.
-pub(in crate::dtype) unsafe extern "C" fn array_ufunc(
+pub unsafe extern "C" fn array_ufunc(
     _object: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
     keywords: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     trampoline::slot("array_ufunc", || {
         // SAFETY: Python calls it with a tuple, and a dict or NULL; GIL held.
-        give(unsafe { call(arguments, keywords) })
+        errors::give(unsafe { call(arguments, keywords) })
     })
 }
 
@@ -143,12 +141,12 @@ unsafe fn call(
         let mut lent = Vec::new();
         let inputs = ffi::PyTuple_New(count - 2);
         if inputs.is_null() {
-            return Err(already_raised());
+            return Err(errors::already_raised());
         }
         let inputs = Reference(inputs);
         for index in 2..count {
             let mut input = ffi::PyTuple_GetItem(arguments, index);
-            if let Some(found) = scalar::scalar_cell(input)
+            if let Some(found) = object::scalar_cell(input)
                 && !found.0.element().is_copyable()
             {
                 let array = LentArray::new(input, found)?;
@@ -168,14 +166,14 @@ unsafe fn call(
             ffi::PyTuple_GetItem(arguments, 1),
         );
         if method.is_null() {
-            return Err(already_raised());
+            return Err(errors::already_raised());
         }
         let method = Reference(method);
         let result = ffi::PyObject_Call(method.0, inputs.0, keywords);
         // The arrays are given back last: the tuple refers to them.
         drop(inputs);
         drop(lent);
-        if result.is_null() { Err(already_raised()) } else { Ok(result) }
+        if result.is_null() { Err(errors::already_raised()) } else { Ok(result) }
     }
 }
 

@@ -6,7 +6,10 @@
 //! It is the subscript of a mapping alone. One of a sequence, which a `__getitem__` in Python brings
 //! along, would let `iter` succeed and NumPy look for the elements of a scalar.
 
-use super::super::{fallible::text, scalar, trampoline};
+use crate::dtype::{
+    handle::{pyobj::text, trampoline},
+    scalars::object,
+};
 use pyo3::{
     exceptions::{PyIndexError, PyTypeError},
     ffi,
@@ -16,7 +19,7 @@ use pyo3::{
 use std::ffi::{c_int, c_void};
 
 /// The slot of the subscript.
-pub(in crate::dtype) fn slot() -> ffi::PyType_Slot {
+pub fn slot() -> ffi::PyType_Slot {
     ffi::PyType_Slot {
         slot: ffi::Py_mp_subscript,
         pfunc: subscript as ffi::binaryfunc as *mut c_void,
@@ -88,7 +91,7 @@ fn indexed<'py>(
         return Err(PyIndexError::new_err("invalid index to scalar variable."));
     }
     // SAFETY: an object; GIL held.
-    if let Some((dtype, _)) = unsafe { scalar::scalar_cell(scalar.as_ptr()) }
+    if let Some((dtype, _)) = unsafe { object::scalar_cell(scalar.as_ptr()) }
         && !dtype.element().is_copyable()
     {
         return Err(PyTypeError::new_err(format!(

@@ -1,99 +1,68 @@
-//! Scalars of types that only move, and the cells that they show.
+//! Scalars of types that only move, as element proxies.
 //!
-//! Such a scalar either *owns* its object, in the cell behind its head, or *shows* a cell of an
-//! array: a loan. `a[0]` makes a loan, the same one while it lives; `a[0] = p` moves the object of
-//! `p` into the array, and `p` shows the cell from then on. Before a cell goes, or takes another
-//! object, the scalar that shows it takes its object over. So nothing that Python still holds is
-//! lost, and no scalar is left with an address that means nothing.
+//! Such a scalar either *owns* its object, in the cell behind its head, or *stands for* a cell of an
+//! array: an element proxy. `a[0]` makes one, the same one while it lives; `a[0] = p` moves the object
+//! of `p` into the array, and `p` stands for the cell from then on. Before a cell goes, or takes
+//! another object, its proxy is *detached*: the object moves to the scalar, which owns it again. So
+//! nothing that Python still holds is lost, and no scalar is left with an address that means nothing.
 //!
-//! A loan shows a cell, not an object: what a sort puts there is what it shows.
-//!
-//! The books are kept under the GIL. Invariants:
-//! * `loan-booked`: a scalar with an address in `shown` is in [`SHOWN`] under that address, and the
-//!   other way round; the address is a cell of the scalar's type, aligned, in a managed segment or
-//!   an adopted range whose owner the scalar keeps. `Segment::free` and `resize`, the clear loop
-//!   and moves see to it that it stays so (`segment::LoanHooks`, [`take_back_run`]).
-//! * `loan-used`: while `uses` is not 0 somebody reads the scalar's cell. The cell is borrowed from
-//!   its segment's lock then, and a segment that is freed all the same is leaked.
+//! A proxy stands for a cell, not for an object: what a sort puts there is what it is.
 
-use super::super::{
-    DType,
-    access::{self, Run},
-    convert::Object,
-    errors, scalar, watched, within,
-};
 use crate::{
     abi,
     audit::Operation,
-    erased::{ElementType, Exclusive, Failure, Place, SpareCell, Tally, rules},
+    dtype::{
+        handle::{DType, errors},
+        loops::{
+            access::{self, Run},
+            audited, transfer,
+        },
+        scalars::{
+            object,
+            proxy_table::{self, Listed},
+        },
+    },
+    erased::{ElementType, Exclusive, Failure},
     owner_map,
     segment::{self, LoanHooks},
 };
 use pyo3::ffi;
 use std::{
-    collections::BTreeMap,
     ops::Range,
     ptr::{self, NonNull},
-    sync::{Mutex, MutexGuard},
 };
-
-/// What a scalar of a type without copies has behind its head. All zero: it owns its object.
-#[repr(C)]
-pub(in crate::dtype) struct Loan {
-    /// The cell of an array that it shows, or NULL.
-    shown: *mut u8,
-    /// What keeps an adopted cell alive (a reference), or NULL.
-    keeper: *mut ffi::PyObject,
-    /// How many read the cell at this moment.
-    uses: usize,
-}
-
-/// A scalar that shows a cell; borrowed, since its end removes it.
-#[derive(Clone, Copy)]
-struct Shower(*mut ffi::PyObject);
-
-// SAFETY: used with the GIL only.
-unsafe impl Send for Shower {}
-
-/// The scalars that show a cell, by its address. Whoever locks it holds the GIL, which is not let
-/// go meanwhile: so no fork finds it locked.
-static SHOWN: Mutex<BTreeMap<usize, Shower>> = Mutex::new(BTreeMap::new());
-
-fn shown() -> MutexGuard<'static, BTreeMap<usize, Shower>> {
-    SHOWN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
 
 /// Has segments tell of what happens to their cells. Idempotent.
 pub fn install() {
-    segment::set_loan_hooks(LoanHooks { take_back, moved });
+    segment::set_loan_hooks(LoanHooks { take_back: detach_all, moved });
 }
 
 /// Where a cell may hold the only copy of an object for good.
-struct Home {
+pub struct CellOwner {
     /// What keeps the cell alive where no segment of ours does (borrowed), or NULL.
-    keeper: *mut ffi::PyObject,
+    pub base: *mut ffi::PyObject,
 }
 
-/// The home that a cell is in: a managed segment, or adopted memory. Foreign memory is none: it
-/// goes, and moves, without a word.
+/// What a cell belongs to: a managed segment, or adopted memory. Foreign memory is nothing of the
+/// kind: it goes, and moves, without a word.
 ///
 /// # Safety
 /// `run-alive` for the cell; GIL held.
-unsafe fn home_of(element: &ElementType, cell: *mut u8) -> Option<Home> {
+pub unsafe fn owner_of(element: &ElementType, cell: *mut u8) -> Option<CellOwner> {
     // SAFETY: the caller's promise.
     if let Some(segment) = unsafe { access::segment_of(cell) } {
         let offset = cell.addr().wrapping_sub(segment.cells().as_ptr().addr());
         let inside = offset.is_multiple_of(element.size())
             && offset.checked_add(element.size()).is_some_and(|end| end <= segment.byte_len());
-        return (segment.is_for(element) && inside).then_some(Home { keeper: ptr::null_mut() });
+        return (segment.is_for(element) && inside).then_some(CellOwner { base: ptr::null_mut() });
     }
     let adopted = owner_map::adopted_at(cell)?;
     // SAFETY: the payload of an adopted range is a `Lent`, alive as long as the range is adopted.
-    let keeper = unsafe { adopted.payload.cast::<access::Lent>().as_ref() }.keeper()?;
-    cell.addr().is_multiple_of(element.align()).then_some(Home { keeper })
+    let base = unsafe { adopted.payload.cast::<access::Lent>().as_ref() }.keeper()?;
+    cell.addr().is_multiple_of(element.align()).then_some(CellOwner { base })
 }
 
-/// The scalar for a cell: the one that shows it already, or a new one. A new reference.
+/// The scalar for a cell: the one that stands for it already, or a new one. A new reference.
 ///
 /// # Errors
 /// `VacantError` for a vacant cell of a type without a default; `TypeError` in foreign memory.
@@ -101,18 +70,15 @@ unsafe fn home_of(element: &ElementType, cell: *mut u8) -> Option<Home> {
 /// # Safety
 /// `cell` is a cell of the type under rule 1, whose scalars are ours and which has no copies; GIL
 /// held.
-pub(in crate::dtype) unsafe fn show(
-    dtype: &'static DType,
-    cell: *mut u8,
-) -> Result<*mut ffi::PyObject, Failure> {
+pub unsafe fn of_cell(dtype: &'static DType, cell: *mut u8) -> Result<*mut ffi::PyObject, Failure> {
     let element = dtype.element();
-    // SAFETY: the caller's promise; booked scalars are alive.
+    // SAFETY: the caller's promise; listed scalars are alive.
     unsafe {
-        if let Some(object) = shower_of(dtype, cell) {
+        if let Some(object) = existing(dtype, cell) {
             ffi::Py_INCREF(object);
             return Ok(object);
         }
-        let Some(home) = home_of(element, cell) else {
+        let Some(owner) = owner_of(element, cell) else {
             return Err(astray(
                 element,
                 "reading an element lends it to a scalar, which only memory of denizen's own \
@@ -126,114 +92,67 @@ pub(in crate::dtype) unsafe fn show(
                 if live { Ok(()) } else { Err(element.no_default()) }
             })?;
         }
-        let object = scalar::allocate(dtype)?;
+        let object = object::allocate(dtype)?;
         // The allocation may have collected garbage, whose end may have read the cell.
-        if let Some(other) = shower_of(dtype, cell) {
+        if let Some(other) = existing(dtype, cell) {
             ffi::Py_INCREF(other);
             ffi::Py_DECREF(object);
             return Ok(other);
         }
-        begin(object, &mut *scalar::loan_of(object), cell, &home);
+        (*object::proxy_of(object)).attach(object, cell, owner.base);
         Ok(object)
     }
 }
 
-/// The scalar of this type that shows a cell, borrowed.
+/// The scalar of this type that stands for a cell, borrowed.
 ///
 /// # Safety
 /// GIL held.
-unsafe fn shower_of(dtype: &'static DType, cell: *const u8) -> Option<*mut ffi::PyObject> {
-    let object = shown().get(&cell.addr())?.0;
-    // SAFETY: booked scalars are alive.
-    let (other, _) = unsafe { scalar::scalar_cell(object) }?;
+unsafe fn existing(dtype: &'static DType, cell: *const u8) -> Option<*mut ffi::PyObject> {
+    let object = proxy_table::at(cell)?;
+    // SAFETY: listed scalars are alive.
+    let (other, _) = unsafe { object::scalar_cell(object) }?;
     ptr::eq(dtype, other).then_some(object)
 }
 
-/// Books that a scalar shows a cell.
+/// Moves the object in the cell that the scalar stands for, or the vacancy, to the scalar, which owns
+/// it then.
 ///
 /// # Safety
-/// `loan` is that of `object`, which shows nothing and whose own cell is vacant; nobody else shows
-/// `cell`, which is in `home`; GIL held.
-unsafe fn begin(object: *mut ffi::PyObject, loan: &mut Loan, cell: *mut u8, home: &Home) {
-    loan.shown = cell;
-    loan.keeper = home.keeper;
-    // SAFETY: GIL held; the keeper is alive, or NULL.
-    unsafe { ffi::Py_XINCREF(home.keeper) };
-    let before = shown().insert(cell.addr(), Shower(object));
-    debug_assert!(before.is_none(), "one scalar a cell");
-    segment::loan_begins();
-}
-
-/// Books that a scalar shows its cell no more. Returns the keeper, for the caller to release last.
-fn end(loan: &mut Loan) -> *mut ffi::PyObject {
-    let gone = shown().remove(&loan.shown.addr());
-    debug_assert!(gone.is_some(), "a loan is booked");
-    segment::loan_ends();
-    loan.shown = ptr::null_mut();
-    std::mem::replace(&mut loan.keeper, ptr::null_mut())
-}
-
-/// A scalar that ends shows nothing any more.
-///
-/// # Safety
-/// `loan` is that of a scalar without references; GIL held.
-pub(in crate::dtype) unsafe fn forget(loan: *mut Loan) {
-    // SAFETY: the caller's promise; the keeper was a reference.
-    unsafe {
-        if !(*loan).shown.is_null() {
-            ffi::Py_XDECREF(end(&mut *loan));
-        }
-    }
-}
-
-impl Loan {
-    /// The cell that is shown, if any.
-    pub(in crate::dtype) fn shown(&self) -> Option<*mut u8> {
-        (!self.shown.is_null()).then_some(self.shown)
-    }
-
-    /// Whether somebody reads the cell.
-    fn is_used(&self) -> bool {
-        self.uses > 0
-    }
-}
-
-/// The scalar takes the object in the cell that it shows over, or the vacancy, and owns it.
-///
-/// # Safety
-/// `object` is a booked scalar that nobody uses; the cell's lock is held for writing, or the cell
+/// `object` is a listed scalar that is not being read; the cell's lock is held for writing, or the cell
 /// is the caller's alone; GIL held.
-unsafe fn take_over(object: *mut ffi::PyObject) {
-    // SAFETY: the caller's promise; `loan-booked`. The scalar's own cell is vacant, so that the move
+unsafe fn detach(object: *mut ffi::PyObject) {
+    // SAFETY: the caller's promise; `proxy-listed`. The scalar's own cell is vacant, so that the move
     // ends no object and cannot fail.
     unsafe {
-        let Some((dtype, cell)) = scalar::scalar_cell(object) else { return };
-        let _at_work = watched::at_work(Operation::LOAN);
+        let Some((dtype, cell)) = object::scalar_cell(object) else { return };
+        let _at_work = audited::at_work(Operation::LOAN);
         let element = dtype.element();
-        let keeper = end(&mut *scalar::loan_of(object));
+        let base = (*object::proxy_of(object)).remove();
         let size = element.size() as isize;
-        let own = scalar::own_address(object, element);
+        let own = object::own_address(object, element);
         let to = (Run::write(own, size, 1), None);
         let from = (Run::write(cell, size, 1), access::segment_of(cell));
-        let moved = within::move_block(element, to, from, Exclusive::own(), None);
+        let moved = transfer::move_block(element, to, from, Exclusive::own(), None);
         debug_assert!(moved.is_ok(), "nothing ends in a vacant cell");
-        ffi::Py_XDECREF(keeper);
+        ffi::Py_XDECREF(base);
     }
 }
 
-/// The hook of segments: [`take_over`] for all cells of a range that nobody uses.
-fn take_back(cells: Range<usize>) -> usize {
+/// The hook of segments: detaches the proxies of all cells of a range, but for those that are being
+/// read, whose number it returns.
+fn detach_all(cells: Range<usize>) -> usize {
     errors::with_gil(|| {
         let (mut used, mut next) = (0, cells.start);
-        while let Some((cell, Shower(object))) = first_in(next..cells.end) {
+        while let Some((cell, Listed(object))) = proxy_table::first_in(next..cells.end) {
             next = cell + 1;
-            // SAFETY: booked scalars are alive; who frees or resizes a segment is alone with it;
+            // SAFETY: listed scalars are alive; a thread that frees or resizes a segment is alone with it;
             // GIL held.
             unsafe {
-                if (*scalar::loan_of(object)).is_used() {
+                if (*object::proxy_of(object)).is_read() {
                     used += 1;
                 } else {
-                    take_over(object);
+                    detach(object);
                 }
             }
         }
@@ -241,38 +160,23 @@ fn take_back(cells: Range<usize>) -> usize {
     })
 }
 
-fn first_in(cells: Range<usize>) -> Option<(usize, Shower)> {
-    if cells.is_empty() {
-        return None;
-    }
-    shown().range(cells).next().map(|(cell, shower)| (*cell, *shower))
-}
-
 /// The hook of segments: the same cells at another address.
 fn moved(cells: Range<usize>, new_start: NonNull<u8>) {
     errors::with_gil(|| {
-        let mut books = shown();
-        let mut after = books.split_off(&cells.start);
-        let mut rest = after.split_off(&cells.end);
-        books.append(&mut rest);
-        for (cell, Shower(object)) in after {
-            let place = new_start.as_ptr().wrapping_add(cell - cells.start);
-            // SAFETY: booked scalars are alive; GIL held.
-            unsafe { (*scalar::loan_of(object)).shown = place };
-            books.insert(place.addr(), Shower(object));
-        }
+        // SAFETY: GIL held; the table lists scalars of types without copies.
+        unsafe { proxy_table::moved(cells, new_start, |object| object::proxy_of(object)) };
     });
 }
 
-/// The GIL, where cells of such a type may be lent and this thread does not hold it. To be taken
+/// The GIL, where cells of such a type may have proxies and this thread does not hold it. To be taken
 /// before locks are.
-pub(in crate::dtype) fn gil_for(element: &ElementType) -> Option<Gil> {
+pub fn gil_for(element: &ElementType) -> Option<Gil> {
     // SAFETY: the interpreter is initialised: there are scalars.
     segment::may_be_lent(element).then(|| Gil(unsafe { ffi::PyGILState_Ensure() }))
 }
 
 /// The GIL, until it is dropped.
-pub(in crate::dtype) struct Gil(ffi::PyGILState_STATE);
+pub struct Gil(ffi::PyGILState_STATE);
 
 impl Drop for Gil {
     fn drop(&mut self) {
@@ -281,23 +185,19 @@ impl Drop for Gil {
     }
 }
 
-/// Has the cells of a run taken over by the scalars that show them, before a loop ends what is in
-/// them.
+/// Detaches the proxies of the cells of a run, before a loop ends what is in them.
 ///
 /// # Errors
-/// Somebody uses one of them.
+/// One of them is being read.
 ///
 /// # Safety
 /// The run is cells of `element`, locked for writing; the GIL is held ([`gil_for`]).
-pub(in crate::dtype) unsafe fn take_back_run(
-    element: &ElementType,
-    run: Run,
-) -> Result<(), Failure> {
+pub unsafe fn detach_run(element: &ElementType, run: Run) -> Result<(), Failure> {
     if !segment::may_be_lent(element) || run.count == 0 {
         return Ok(());
     }
-    // A loan that began after `gil_for` found none is of other cells: nobody reads these. The books
-    // are not locked without the GIL, so that no fork finds them locked.
+    // A proxy that was made after `gil_for` found none is of other cells: no scalar reads these. The
+    // table is not locked without the GIL, so that no fork finds them locked.
     // SAFETY: callable in any thread.
     if unsafe { ffi::PyGILState_Check() } == 0 {
         return Ok(());
@@ -306,200 +206,37 @@ pub(in crate::dtype) unsafe fn take_back_run(
     let last = run.part(run.count - 1, 1).data.addr();
     let (low, high) = (run.data.addr().min(last), run.data.addr().max(last));
     let mut next = low;
-    while let Some((cell, Shower(object))) = first_in(next..high + 1) {
+    while let Some((cell, Listed(object))) = proxy_table::first_in(next..high + 1) {
         next = cell + 1;
         if step != 0 && !(cell - low).is_multiple_of(step) {
             continue;
         }
-        // SAFETY: booked scalars are alive; the caller's promise.
+        // SAFETY: listed scalars are alive; the caller's promise.
         unsafe {
-            if (*scalar::loan_of(object)).is_used() {
+            if (*object::proxy_of(object)).is_read() {
                 return Err(in_use(element));
             }
-            take_over(object);
+            detach(object);
         }
     }
     Ok(())
 }
 
-/// Puts a Python object into a cell of a type without copies: moves the object of a scalar, or
-/// makes one of anything else that the type takes. What was in the cell goes to the scalar that
-/// shows it, or is destroyed.
-///
-/// # Errors
-/// `TypeError` where an object would be lost, or taken out of its array, before it is moved;
-/// `BorrowError` where cell or scalar are in use; what making an object fails with. Where a
-/// destructor fails, the new object is in the cell.
-///
-/// # Safety
-/// `object` is a Python object, `cell` a cell of the type under rule 1, aligned or not; GIL held.
-pub(in crate::dtype) unsafe fn put(
-    dtype: &'static DType,
-    object: *mut ffi::PyObject,
-    cell: *mut u8,
-) -> Result<(), Failure> {
-    let element = dtype.element();
-    // SAFETY: the caller's promise.
-    unsafe {
-        match scalar::scalar_cell(object) {
-            Some((other, _)) if ptr::eq(dtype, other) => put_scalar(dtype, object, cell),
-            _ => {
-                if element.vtable().from_python.is_some() && home_of(element, cell).is_none() {
-                    return Err(lost(element));
-                }
-                let mut made = Object::new(element)?;
-                super::super::convert::from_python(dtype, object, made.address())?;
-                put_made(element, made, cell)
-            }
-        }
-    }
-}
-
-/// # Safety
-/// As for [`put`], with a scalar of the type.
-unsafe fn put_scalar(
-    dtype: &'static DType,
-    object: *mut ffi::PyObject,
-    cell: *mut u8,
-) -> Result<(), Failure> {
-    let element = dtype.element();
-    let run = Run::write(cell, element.size() as isize, 1);
-    // SAFETY: the caller's promise; the references to the loan end before somebody else may make
-    // one.
-    unsafe {
-        if (*scalar::loan_of(object)).shown == cell {
-            return Ok(());
-        }
-        let Some(home) = home_of(element, cell) else { return Err(lost(element)) };
-        may_move(element, &*scalar::loan_of(object))?;
-        let _at_work = watched::at_work(Operation::LOAN);
-        let own = scalar::own_address(object, element);
-        let own_run = Run::write(own, element.size() as isize, 1);
-        access::with_ledger(element, None, own_run, Exclusive::own(), || {
-            rules::materialise(element, scalar::own_cell(object, element))
-        })?;
-        let mut evicted = Evicted::new(element)?;
-        access::with_segments(element, [run], |[segment], right| {
-            // Client code, or other threads, may have run meanwhile.
-            may_move(element, &*scalar::loan_of(object))?;
-            evicted.evict(run, segment, right)?;
-            let from = (Run::write(own, run.stride, 1), None);
-            within::move_block(element, (run, segment), from, right, None)?;
-            begin(object, &mut *scalar::loan_of(object), cell, &home);
-            Ok(())
-        })?;
-        evicted.destroy()
-    }
-}
-
-/// # Safety
-/// As for [`put`], with an object of the type on its way.
-unsafe fn put_made(
-    element: &'static ElementType,
-    mut made: Object<'_>,
-    cell: *mut u8,
-) -> Result<(), Failure> {
-    let size = element.size() as isize;
-    let run = Run::write(cell, size, 1);
-    let mut evicted = Evicted::new(element)?;
-    access::with_segments(element, [run], |[segment], right| {
-        // SAFETY: one cell of the type, locked, vacant once its object is evicted.
-        unsafe {
-            evicted.evict(run, segment, right)?;
-            access::with_ledger(element, segment, run, right, || {
-                within::with_aligned_cell(element, cell, right, |cell| {
-                    rules::relocate(element, cell, made.cells())
-                })
-            })
-        }
-    })?;
-    evicted.destroy()
-}
-
-/// Whether the object of a scalar may move to another place.
-fn may_move(element: &ElementType, loan: &Loan) -> Result<(), Failure> {
-    if !loan.shown.is_null() {
-        return Err(Failure::new(
-            abi::ERROR_TYPE,
-            format!(
-                "{} is not copyable, and this scalar shows an element of an array: putting it \
-                 anywhere else would take it out of that array",
-                element.name()
-            ),
-        ));
-    }
-    if loan.is_used() { Err(in_use(element)) } else { Ok(()) }
-}
-
-/// An object that left its cell for another to come, destroyed when no lock is held any more.
-struct Evicted {
-    element: &'static ElementType,
-    spare: SpareCell<'static>,
-}
-
-impl Evicted {
-    fn new(element: &'static ElementType) -> Result<Self, Failure> {
-        Ok(Evicted { element, spare: SpareCell::new(element)? })
-    }
-
-    /// Makes a cell vacant: its object goes to the scalar that shows it, else here.
-    ///
-    /// # Safety
-    /// The run is one cell of the type, aligned or not, in `segment`, exclusively this thread's for
-    /// the reason given; GIL held.
-    unsafe fn evict(
-        &mut self,
-        run: Run,
-        segment: Option<segment::Segment>,
-        right: Exclusive<'_>,
-    ) -> Result<(), Failure> {
-        let _at_work = watched::at_work(Operation::LOAN);
-        // SAFETY: the caller's promise; the spare cell is vacant, ours and aligned.
-        unsafe {
-            take_back_run(self.element, run)?;
-            let spare = Run::write(self.spare.cells().address(0), run.stride, 1);
-            within::move_block(self.element, (spare, None), (run, segment), right, None)
-        }
-    }
-
-    /// Ends the object, if there is one.
-    ///
-    /// # Errors
-    /// The destructor failed.
-    fn destroy(&mut self) -> Result<(), Failure> {
-        let destroyed = self.element.vacancy().count_live(self.spare.cells().as_cells()) as u64;
-        // SAFETY: a cell under rule 1, ours alone.
-        let outcome = unsafe { rules::clear(self.element, self.spare.cells()) };
-        let cells = self.spare.cells();
-        let tally = Tally { destroyed, ..Tally::default() };
-        self.element.book(tally, Place::Cells(cells.as_cells()));
-        outcome
-    }
-}
-
-impl Drop for Evicted {
-    fn drop(&mut self) {
-        if let Err(failure) = self.destroy() {
-            errors::write_unraisable(&failure, errors::DESTRUCTOR);
-        }
-    }
-}
-
 /// Runs `work` on the cell of a scalar of any type. The cell of a type without copies stays where it
-/// is meanwhile, and nobody writes to it.
+/// is meanwhile, and no thread writes to it.
 ///
 /// # Errors
-/// What `work` fails with; `BorrowError` where somebody writes to the cell.
+/// What `work` fails with; `BorrowError` where a thread writes to the cell.
 ///
 /// # Safety
 /// `object` is a scalar of ours; `work` only reads the cell; GIL held.
-pub(in crate::dtype) unsafe fn with_cell<R>(
+pub unsafe fn with_cell<R>(
     object: *mut ffi::PyObject,
     work: impl FnOnce(&'static DType, *mut u8) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
     // SAFETY: the caller's promise.
     unsafe {
-        let Some((dtype, cell)) = scalar::scalar_cell(object) else {
+        let Some((dtype, cell)) = object::scalar_cell(object) else {
             return Err(Failure::new(abi::ERROR_TYPE, "not a scalar of an element type"));
         };
         if dtype.element().is_copyable() {
@@ -519,7 +256,7 @@ pub(in crate::dtype) unsafe fn with_cell<R>(
 ///
 /// # Safety
 /// `run-alive` for the cell; GIL held.
-pub(in crate::dtype) unsafe fn with_borrow<R>(
+pub unsafe fn with_borrow<R>(
     element: &ElementType,
     cell: *mut u8,
     work: impl FnOnce() -> Result<R, Failure>,
@@ -539,18 +276,16 @@ pub(in crate::dtype) unsafe fn with_borrow<R>(
 }
 
 /// A scalar whose cell is read: it lives, and its object stays where it is.
-pub(in crate::dtype) struct Use(*mut ffi::PyObject);
+pub struct Use(*mut ffi::PyObject);
 
 impl Use {
     /// # Safety
     /// `object` is a scalar of `element`, which has no copies; GIL held, also when this is dropped.
-    pub(in crate::dtype) unsafe fn begin(
-        object: *mut ffi::PyObject,
-        element: &ElementType,
-    ) -> Result<Use, Failure> {
+    pub unsafe fn begin(object: *mut ffi::PyObject, element: &ElementType) -> Result<Use, Failure> {
         // SAFETY: the caller's promise.
-        let loan = unsafe { &mut *scalar::loan_of(object) };
-        loan.uses = loan.uses.checked_add(1).ok_or_else(|| in_use(element))?;
+        if !unsafe { (*object::proxy_of(object)).begin_reading() } {
+            return Err(in_use(element));
+        }
         // SAFETY: a live object; GIL held.
         unsafe { ffi::Py_INCREF(object) };
         Ok(Use(object))
@@ -561,31 +296,21 @@ impl Drop for Use {
     fn drop(&mut self) {
         // SAFETY: the scalar lives by the reference taken in `begin`; GIL held.
         unsafe {
-            (*scalar::loan_of(self.0)).uses -= 1;
+            (*object::proxy_of(self.0)).end_reading();
             ffi::Py_DECREF(self.0);
         }
     }
 }
 
 #[cold]
-fn in_use(element: &ElementType) -> Failure {
+pub fn in_use(element: &ElementType) -> Failure {
     Failure::new(
         abi::ERROR_BORROW,
         format!("this {} is in use, and cannot move meanwhile", element.name()),
     )
 }
 
-/// The failure of a destination that would lose the object.
 #[cold]
-fn lost(element: &ElementType) -> Failure {
-    astray(
-        element,
-        "this memory is a temporary of NumPy's or a field of a structure, where an \
-         object that moved in would be lost; assign single elements of an array: a[0] = x",
-    )
-}
-
-#[cold]
-fn astray(element: &ElementType, why: &str) -> Failure {
+pub fn astray(element: &ElementType, why: &str) -> Failure {
     Failure::new(abi::ERROR_TYPE, format!("{} is not copyable: {why}", element.name()))
 }

@@ -9,9 +9,9 @@
 //! A `PyContext` can be entered once at a time, so each thread has its own. A thread that ends
 //! leaves its context to the next one.
 
-use super::super::errors;
 use crate::{
     abi,
+    dtype::handle::errors,
     handler::note::{self, Content},
 };
 use pyo3::ffi;
@@ -92,7 +92,7 @@ pub fn is_enabled() -> bool {
 ///
 /// Where it cannot (no memory for a context), the array is simply foreign: it lives by its cells.
 #[inline]
-pub(in crate::dtype) fn arm(content: Content) {
+pub fn arm(content: Content) {
     if !is_enabled() {
         return;
     }
@@ -118,7 +118,7 @@ pub(in crate::dtype) fn arm(content: Content) {
 }
 
 /// Ends an arming that no allocation followed.
-pub(in crate::dtype) fn withdraw() {
+pub fn withdraw() {
     note::take();
 }
 

@@ -8,9 +8,15 @@
 //! Cells in NumPy arrays are trivially relocatable, so a permutation moves their bytes. It is found
 //! first, on indices: a comparison that fails, or contradicts itself, leaves every cell in place.
 
-use super::super::{DType, access, access::Run, class, errors, trampoline, watched, within};
 use crate::{
     abi::{self, Report},
+    dtype::{
+        handle::{DType, errors, trampoline},
+        loops::{
+            access::{self, Run},
+            align, audited, compare, flags,
+        },
+    },
     erased::{Cells, ElementType, Failure},
     numpy_abi::{
         NpyAuxData, NumpyApi, NumpyVersion, PyArray_DTypeMeta, PyArray_Descr,
@@ -34,11 +40,7 @@ const HEAPSORT: c_int = 1;
 ///
 /// # Errors
 /// What NumPy refuses.
-pub(in crate::dtype) fn register(
-    py: Python<'_>,
-    numpy: &'static NumpyApi,
-    dtype: &'static DType,
-) -> PyResult<()> {
+pub fn register(py: Python<'_>, numpy: &'static NumpyApi, dtype: &'static DType) -> PyResult<()> {
     let element = dtype.element();
     let mut sort_dtypes = [dtype.class(), dtype.class()];
     let mut argsort_dtypes = [dtype.class(), numpy.intp_dtype()];
@@ -61,7 +63,7 @@ pub(in crate::dtype) fn register(
         nin: 1,
         nout: 1,
         casting: NPY_NO_CASTING,
-        flags: class::loop_flags(element),
+        flags: flags::loop_flags(element),
         dtypes: dtypes.as_mut_ptr(),
         slots: slots.as_mut_ptr(),
     };
@@ -127,21 +129,21 @@ unsafe extern "C" fn get_loop<const INDICES: bool>(
             let vtable = element.vtable();
             let own = if INDICES { vtable.argsort.is_some() } else { vtable.sort.is_some() };
             if !own && vtable.compare.is_none() {
-                errors::raise(&within::missing(element, "ordering"));
+                errors::raise(&errors::missing(element, "ordering"));
                 return -1;
             }
             let kind = kind(context);
             if kind & !(HEAPSORT | NPY_SORT_STABLE | NPY_SORT_DESCENDING) != 0 {
-                errors::raise(&within::missing(element, &format!("sort of kind {kind:#x}")));
+                errors::raise(&errors::missing(element, &format!("sort of kind {kind:#x}")));
                 return -1;
             }
             *out_loop = Some(if INDICES { argsort_loop } else { sort_loop });
             *out_auxdata = ptr::null_mut();
-            *flags = class::loop_flags(element);
+            *flags = flags::loop_flags(element);
             if INDICES {
-                watched::watch::<Argsort>(out_loop);
+                audited::audit_loop::<Argsort>(out_loop);
             } else {
-                watched::watch::<Sort>(out_loop);
+                audited::audit_loop::<Sort>(out_loop);
             }
         }
         0
@@ -160,8 +162,8 @@ unsafe fn kind(context: *const PyArrayMethod_Context) -> c_int {
     }
 }
 
-watched::watched_loop!(Sort: sort_loop, "sort");
-watched::watched_loop!(Argsort: argsort_loop, "argsort");
+audited::audited_loop!(Sort: sort_loop, "sort");
+audited::audited_loop!(Argsort: argsort_loop, "argsort");
 
 unsafe extern "C" fn sort_loop(
     context: *mut PyArrayMethod_Context,
@@ -209,7 +211,7 @@ pub unsafe fn sort_cells(
     run: Run,
     descending: bool,
 ) -> Result<(), Failure> {
-    debug_assert!(within::is_aligned(element, run));
+    debug_assert!(align::is_aligned(element, run));
     debug_assert!(run.count <= 1 || run.stride == element.size() as isize);
     access::with_segments(element, [run], |[segment], _| {
         // SAFETY: the caller's promise; the run is locked.
@@ -305,7 +307,7 @@ pub unsafe fn argsort_cells(
     indices: &mut [isize],
     descending: bool,
 ) -> Result<(), Failure> {
-    debug_assert!(within::is_aligned(element, run));
+    debug_assert!(align::is_aligned(element, run));
     access::with_segments(element, [run], |_, _| {
         let Some(argsort) = element.vtable().argsort else {
             // SAFETY: the caller's promise; the run is locked.
@@ -383,7 +385,7 @@ unsafe fn order_by_compare<I: Index>(
             }
             let (left, right) = if descending { (right, left) } else { (left, right) };
             // SAFETY: the caller's promise.
-            match unsafe { compare(element, cell(left), cell(right)) } {
+            match unsafe { compare::compare(element, cell(left), cell(right)) } {
                 Ok(ordering) => ordering,
                 Err(failure) => {
                     failed = Some(failure);
@@ -402,30 +404,6 @@ unsafe fn order_by_compare<I: Index>(
             )
         }),
     }
-}
-
-/// Compares two cells, vacant or live.
-///
-/// # Errors
-/// What the client's comparison fails with; `TypeError` where there is none.
-///
-/// # Safety
-/// Both are aligned cells of `element` under rule 1 that nobody writes.
-#[inline]
-pub(in crate::dtype) unsafe fn compare(
-    element: &ElementType,
-    left: *const u8,
-    right: *const u8,
-) -> Result<Ordering, Failure> {
-    let Some(compare) = element.vtable().compare else {
-        return Err(within::missing(element, "ordering"));
-    };
-    let mut report = Report::new();
-    let mut result = 0;
-    // SAFETY: the vtable's contract and the caller's promise.
-    let status =
-        unsafe { compare(element.vtable().context, left, right, &mut result, &mut report) };
-    Failure::check(status, &report).map(|()| result.cmp(&0))
 }
 
 /// Lets the init bitmap follow cells that a permutation has moved within a run. Nothing was

@@ -12,14 +12,15 @@
 //! get promoters even where the type has no loop: without one NumPy answers `==` with `False` for
 //! all elements, whatever they are.
 
-use super::super::{
-    DType, casts, choice, errors,
-    numbers::{self, Family, Number},
-    register::OperandType,
-    trampoline, ufuncs,
-};
 use crate::{
-    abi::{self, CastLevel},
+    abi,
+    dtype::{
+        handle::{DType, OperandType, errors, trampoline},
+        ufuncs::{
+            resolve::{self, COMPARISONS},
+            ufunc,
+        },
+    },
     numpy_abi::{self, NumpyApi, PyArray_DTypeMeta, UFUNC_PROMOTER},
 };
 use pyo3::{ffi, prelude::*, types::PyTuple};
@@ -31,74 +32,6 @@ use std::{
 
 type Class = *mut PyArray_DTypeMeta;
 
-/// The DType class in which values of `dtype` and of `other` meet:
-///
-/// * `dtype`, where `other` casts to it within the kind (a Python `int` counts as `int64`, `float`
-///   as `float64`, `complex` as `complex128`);
-/// * else `other`, where `dtype` casts to it safely; else the 64-bit type of `other`'s family,
-///   where `dtype` casts to that within the kind (`int64` and `float32` meet in `float64` too);
-/// * of two element types, the one to which the other casts safely.
-///
-/// # Safety
-/// `other` is a DType class; GIL held.
-pub(in crate::dtype) unsafe fn common_class(dtype: &'static DType, other: Class) -> Option<Class> {
-    let numpy = numpy_abi::get()?;
-    let own = dtype.class();
-    let level = |from: Class, to: Class| casts::find(from, to).map(|entry| entry.level);
-    let within = |from, to, most: CastLevel| level(from, to).is_some_and(|level| level <= most);
-    // SAFETY: the caller's promise.
-    if let Some(second) = unsafe { DType::try_of_class(other) } {
-        if ptr::eq(second, dtype) {
-            return Some(own);
-        }
-        let to_other = within(own, other, abi::CAST_SAFE);
-        let to_own = within(other, own, abi::CAST_SAFE);
-        return match (to_other, to_own) {
-            (true, false) => Some(other),
-            (false, true) => Some(own),
-            // Whatever the order in which NumPy asks, the answer is the same.
-            (true, true) if dtype.element().name() < second.element().name() => Some(own),
-            (true, true) => Some(other),
-            (false, false) => None,
-        };
-    }
-    let stand_in = concrete(numpy, other);
-    // SAFETY: a DType class.
-    let number = numbers::number(unsafe { (*stand_in).type_num })?;
-    if within(stand_in, own, abi::CAST_SAME_KIND) {
-        return Some(own);
-    }
-    if within(own, stand_in, abi::CAST_SAFE) {
-        return Some(stand_in);
-    }
-    let wide = widest(numpy, stand_in, number);
-    within(own, wide, abi::CAST_SAME_KIND).then_some(wide)
-}
-
-/// The class of values of Python's number types, for NumPy's stand-ins for those.
-pub(in crate::dtype) fn concrete(numpy: &NumpyApi, class: Class) -> Class {
-    if class == numpy.py_long_dtype() {
-        numpy.long_dtype()
-    } else if class == numpy.py_float_dtype() {
-        numpy.double_dtype()
-    } else if class == numpy.py_complex_dtype() {
-        numpy.cdouble_dtype()
-    } else {
-        class
-    }
-}
-
-/// The 64-bit type of a number's family.
-fn widest(numpy: &NumpyApi, class: Class, number: &Number) -> Class {
-    match (number.family, number.size) {
-        (Family::Signed, _) => numpy.long_dtype(),
-        (Family::Unsigned, _) => numpy.ulong_dtype(),
-        (Family::Float, 2 | 4) => numpy.double_dtype(),
-        (Family::Complex, 8) => numpy.cdouble_dtype(),
-        _ => class,
-    }
-}
-
 /// Which types have promoters for which ufuncs (borrowed pointers).
 static PROMOTED: Mutex<Vec<(usize, &'static DType)>> = Mutex::new(Vec::new());
 
@@ -106,7 +39,7 @@ static PROMOTED: Mutex<Vec<(usize, &'static DType)>> = Mutex::new(Vec::new());
 ///
 /// # Errors
 /// What NumPy refuses.
-pub(in crate::dtype) fn register_promoters(
+pub fn register_promoters(
     py: Python<'_>,
     numpy: &'static NumpyApi,
     dtype: &'static DType,
@@ -126,7 +59,7 @@ pub(in crate::dtype) fn register_promoters(
         promote_ufunc(py, numpy, dtype, entry.ufunc, counts)?;
     }
     let module = py.import("numpy")?;
-    for name in choice::COMPARISONS {
+    for name in COMPARISONS {
         // NumPy's ufuncs live forever.
         let ufunc = module.getattr(name)?.as_ptr() as usize;
         promote_ufunc(py, numpy, dtype, ufunc, (2, 3))?;
@@ -222,7 +155,7 @@ unsafe extern "C" fn promote(
         // SAFETY: NumPy passes a ufunc and one entry an operand in each array (NULL for outputs and
         // for what is not fixed); GIL held.
         unsafe {
-            let (input_count, operand_count) = ufuncs::ufunc_operand_counts(ufunc);
+            let (input_count, operand_count) = ufunc::ufunc_operand_counts(ufunc);
             let given = std::slice::from_raw_parts(op_dtypes, operand_count);
             let fixed = std::slice::from_raw_parts(signature, operand_count);
             // A reduction without a start value leaves the first input open.
@@ -233,7 +166,7 @@ unsafe extern "C" fn promote(
                     },
                 )
                 .collect();
-            let Some(chosen) = choice::choose(ufunc, &inputs, fixed) else {
+            let Some(chosen) = resolve::choose(ufunc, &inputs, fixed) else {
                 refuse(ufunc, &inputs);
                 return -1;
             };
@@ -268,7 +201,7 @@ unsafe fn refuse(ufunc: *mut ffi::PyObject, inputs: &[Class]) {
     };
     let names: Vec<String> = inputs.iter().map(|&class| class_name(class)).collect();
     // SAFETY: the caller's ufunc; GIL held.
-    let ufunc = unsafe { choice::name_of(ufunc) };
+    let ufunc = unsafe { ufunc::name_of(ufunc) };
     errors::set(
         abi::ERROR_TYPE,
         &format!(

@@ -1,15 +1,20 @@
-//! Which loop a ufunc takes for operands of which some are elements: what [`super::super::promotion`]
+//! Which loop a ufunc takes for operands of which some are elements: what [`super::promotion`]
 //! answers when NumPy asks.
 
-use super::super::{
-    DType, casts,
-    fallible::text,
-    numbers::{self, Family, Number},
-    promotion::concrete,
-    register::{self, Delegated, LoopData, OperandType, builtin_class},
-};
 use crate::{
     abi,
+    dtype::{
+        casts::{
+            common,
+            numbers::{self, Family, Number},
+            table,
+        },
+        handle::{
+            DType, Delegated, LoopData, OperandType,
+            registry::{self, builtin_class},
+        },
+        ufuncs::ufunc,
+    },
     numpy_abi::{self, NumpyApi, PyArray_DTypeMeta, flags::*},
 };
 use pyo3::{ffi, prelude::*};
@@ -18,7 +23,7 @@ use std::ptr;
 type Class = *mut PyArray_DTypeMeta;
 
 /// The ufuncs for which NumPy turns "no loop" into a result.
-pub(in crate::dtype) const COMPARISONS: [&str; 6] =
+pub const COMPARISONS: [&str; 6] =
     ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"];
 
 /// A call of a ufunc, as far as it is known before its loop.
@@ -69,14 +74,14 @@ impl Call<'_> {
 ///
 /// # Safety
 /// `inputs` are DType classes, `fixed` too or NULL, one an operand; `ufunc` is one; GIL held.
-pub(in crate::dtype) unsafe fn choose(
+pub unsafe fn choose(
     ufunc: *mut ffi::PyObject,
     inputs: &[Class],
     fixed: &[Class],
 ) -> Option<Vec<Class>> {
     let numpy = numpy_abi::get()?;
     // SAFETY: the caller's promise.
-    let name = unsafe { name_of(ufunc) };
+    let name = unsafe { ufunc::name_of(ufunc) };
     let compares = COMPARISONS.contains(&name.as_str());
     let call = Call { numpy, ufunc: ufunc as usize, compares, inputs, fixed };
     let filled = |mut inputs: Vec<Class>| {
@@ -124,11 +129,11 @@ pub(in crate::dtype) unsafe fn choose(
 }
 
 fn all_loops() -> impl Iterator<Item = &'static LoopData> {
-    register::all().into_iter().flat_map(|dtype| &dtype.operations().loops).copied()
+    registry::all().into_iter().flat_map(|dtype| &dtype.operations().loops).copied()
 }
 
 /// Whether a loop has exactly these inputs (NULL is none).
-pub(in crate::dtype) fn has_inputs(data: &LoopData, inputs: &[Class]) -> bool {
+pub fn has_inputs(data: &LoopData, inputs: &[Class]) -> bool {
     data.input_count == inputs.len()
         && data.operands.iter().zip(inputs).all(|(operand, &class)| is(operand, class))
 }
@@ -192,24 +197,13 @@ fn output_of_objects(call: &Call, inputs: &[Class]) -> Class {
     }
 }
 
-/// The name of a ufunc.
-///
-/// # Safety
-/// A ufunc; GIL held.
-pub(in crate::dtype) unsafe fn name_of(ufunc: *mut ffi::PyObject) -> String {
-    // SAFETY: the caller's promise.
-    let ufunc = unsafe { Bound::from_borrowed_ptr(Python::assume_attached(), ufunc) };
-    let name = || ufunc.getattr(text(ufunc.py(), "__name__")?)?.extract();
-    name().unwrap_or_default()
-}
-
 /// The number type of a DType class, Python's number types included.
 ///
 /// # Safety
 /// A DType class or NULL.
 unsafe fn number_of(numpy: &NumpyApi, class: Class) -> Option<&'static Number> {
     // SAFETY: the caller's promise.
-    numbers::number(unsafe { concrete(numpy, class).as_ref() }?.type_num)
+    numbers::number(unsafe { common::concrete(numpy, class).as_ref() }?.type_num)
 }
 
 /// The input types of NumPy's own loop, where a type among the inputs goes through it: floats as
@@ -333,8 +327,10 @@ unsafe fn mixed(call: &Call) -> Option<Vec<Class>> {
                     OperandType::Numpy(number) => builtin_class(py, call.numpy, *number).ok()?,
                 };
                 // SAFETY: DType classes.
-                unsafe { casts_within_kind(call.numpy, concrete(call.numpy, input), target) }
-                    .then_some(target)
+                unsafe {
+                    casts_within_kind(call.numpy, common::concrete(call.numpy, input), target)
+                }
+                .then_some(target)
             })
             .collect();
         // What is the same would be no step forward.
@@ -351,7 +347,7 @@ unsafe fn casts_within_kind(numpy: &NumpyApi, from: Class, to: Class) -> bool {
     if from == to {
         return true;
     }
-    if let Some(entry) = casts::find(from, to) {
+    if let Some(entry) = table::find(from, to) {
         return entry.level <= abi::CAST_SAME_KIND;
     }
     // SAFETY: DType classes; the one instance of a type without parameters.
