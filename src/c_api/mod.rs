@@ -235,7 +235,7 @@ unsafe extern "C" fn stats(element: *const Element, stats: *mut Stats) -> Status
 }
 
 unsafe extern "C" fn segment_of(pointer: *const c_void) -> *mut c_void {
-    trampoline::hot("segment_of", || {
+    trampoline::inlined("segment_of", || {
         // SAFETY: by contract the memory is not freed meanwhile; any other address is a miss.
         unsafe { Segment::find(pointer.cast()) }
             .map_or(ptr::null_mut(), |segment| segment.cells().as_ptr().cast())

@@ -4,7 +4,7 @@
 //! | function | for |
 //! |---|---|
 //! | [`slot`] | slots, methods and guards: whatever may run Python code |
-//! | [`hot`], [`looped`] | loops and slots that NumPy calls once an element, inlined into their frame |
+//! | [`inlined`], [`looped`] | loops and slots that NumPy calls once an element, inlined into their frame |
 //! | [`end`] | destructors: nobody takes an exception from them, it is reported |
 //! | [`failing`] | functions that client code calls, which have a way of their own to fail |
 //!
@@ -60,7 +60,7 @@ pub(crate) fn slot<R: Failed>(name: &'static str, body: impl FnOnce() -> R) -> R
 /// As [`slot`], in the caller's frame: for bodies that call no function of CPython's which may run
 /// Python code.
 #[inline(always)]
-pub(crate) fn hot<R: Failed>(name: &'static str, body: impl FnOnce() -> R) -> R {
+pub(crate) fn inlined<R: Failed>(name: &'static str, body: impl FnOnce() -> R) -> R {
     match catch(|| {
         faults::slot();
         body()
@@ -73,7 +73,7 @@ pub(crate) fn hot<R: Failed>(name: &'static str, body: impl FnOnce() -> R) -> R 
     }
 }
 
-/// Runs the work of a loop in the caller's frame, as [`hot`]. What it fails with becomes an exception
+/// Runs the work of a loop in the caller's frame, as [`inlined`]. What it fails with becomes an exception
 /// when the frame is left: the thread may have to take the GIL for it.
 #[inline(always)]
 pub(crate) fn looped(name: &'static str, work: impl FnOnce() -> Result<(), Failure>) -> c_int {

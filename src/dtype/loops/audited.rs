@@ -55,7 +55,7 @@ unsafe extern "C" fn audited<L: Audited>(
     strides: *const isize,
     auxdata: *mut NpyAuxData,
 ) -> c_int {
-    trampoline::hot("audited", || {
+    trampoline::inlined("audited", || {
         // SAFETY: NumPy hands the loop what it handed out with it.
         let _at_work = audit::at_work(unsafe { L::operation(auxdata) });
         // A call that the compiler could see would be a second user of everything in the loop, which it
@@ -94,7 +94,7 @@ unsafe extern "C" fn audited_traverse<L: AuditedTraverse>(
     stride: isize,
     auxdata: *mut NpyAuxData,
 ) -> c_int {
-    trampoline::hot("audited_traverse", || {
+    trampoline::inlined("audited_traverse", || {
         let _at_work = audit::at_work(L::OPERATION);
         let run = std::hint::black_box(L::LOOP);
         // SAFETY: as for the loop itself.

@@ -13,34 +13,34 @@ const OWN: OperandType = OperandType::OWN;
 ///
 /// # Safety
 /// Of each method: the loop is one for these operands, as [`crate::abi::LoopFn`] asks.
-pub trait HotLoops<T: 'static, S: StorageChoice<T>> {
+pub trait RawLoops<T: 'static, S: StorageChoice<T>> {
     /// `T -> T`.
-    unsafe fn hot_unary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided>;
+    unsafe fn raw_unary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided>;
     /// `(T, T) -> T`; also sums of products, whose operands are arrays.
-    unsafe fn hot_binary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided>;
+    unsafe fn raw_binary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided>;
     /// `(T, T, T) -> T`.
-    unsafe fn hot_ternary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided>;
+    unsafe fn raw_ternary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided>;
     /// `(T, T) -> bool`.
-    unsafe fn hot_comparison(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided>;
+    unsafe fn raw_comparison(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided>;
 }
 
-impl<T: 'static, S: StorageChoice<T>> HotLoops<T, S> for ElementBuilder<T, S> {
-    unsafe fn hot_unary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided> {
+impl<T: 'static, S: StorageChoice<T>> RawLoops<T, S> for ElementBuilder<T, S> {
+    unsafe fn raw_unary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided> {
         // SAFETY: the caller's promise; the loops take no context.
         unsafe { self.raw_loop(ufunc, &[OWN], &[OWN], f, ptr::null_mut()) }
     }
 
-    unsafe fn hot_binary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided> {
+    unsafe fn raw_binary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided> {
         // SAFETY: the caller's promise; the loops take no context.
         unsafe { self.raw_loop(ufunc, &[OWN, OWN], &[OWN], f, ptr::null_mut()) }
     }
 
-    unsafe fn hot_ternary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided> {
+    unsafe fn raw_ternary(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided> {
         // SAFETY: the caller's promise; the loops take no context.
         unsafe { self.raw_loop(ufunc, &[OWN, OWN, OWN], &[OWN], f, ptr::null_mut()) }
     }
 
-    unsafe fn hot_comparison(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided> {
+    unsafe fn raw_comparison(self, ufunc: &str, f: LoopFn) -> ElementBuilder<T, S::Decided> {
         let bool_type = OperandType::numpy::<bool>();
         // SAFETY: the caller's promise; the loops take no context.
         unsafe { self.raw_loop(ufunc, &[OWN, OWN], &[bool_type], f, ptr::null_mut()) }
