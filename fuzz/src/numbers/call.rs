@@ -1,7 +1,7 @@
 //! Loops and casts over arrays as NumPy lays them out: strided, backwards, in place, accumulating,
 //! reducing.
 
-use super::cells::{Number, check_element, failure, seed_value};
+use super::cells::{Number, check_element, failure};
 use super::floats::Scalar;
 use super::oracle::{self, Long, Refused, Value};
 use super::products;
