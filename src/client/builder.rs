@@ -93,7 +93,7 @@ impl<T: 'static> ElementBuilder<T, Undecided> {
     ///
     /// # Safety
     /// All bytes zero is a valid value of `T`; it is the default value, and forgetting it loses
-    /// nothing, also after it was looked at: it has no part that is built when somebody asks. T is
+    /// nothing, also after it was looked at: it has no part that is built when it is asked for. T is
     /// not of size 0.
     pub unsafe fn zero_is_default(mut self) -> ElementBuilder<T, InlineDefault> {
         if size_of::<T>() == 0 {

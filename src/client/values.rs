@@ -101,7 +101,7 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
 
     /// Bytes for pickle: `save` writes a value, `load` reads one.
     ///
-    /// `load` is given *any* bytes. They come out of a file that somebody may have changed, and
+    /// `load` is given *any* bytes. They come out of a file that may have been changed, and
     /// nothing checks them before: it answers for every invariant of `T`, and fails where they are no
     /// value that `save` would have written. (As a safe function it can do no worse than that; one
     /// that calls `unsafe` code, such as `from_utf8_unchecked`, has to prove what that asks.)

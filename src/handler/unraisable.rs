@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 static UNRAISABLE: OnceLock<fn(&Failure)> = OnceLock::new();
 
-/// Where failures go that nobody can be told of: the runtime makes unraisable exceptions of them.
+/// Where failures go that no caller can be told of: the runtime makes unraisable exceptions of them.
 pub fn set_unraisable_hook(hook: fn(&Failure)) {
     // The first hook stays: there is one runtime a process.
     let _ = UNRAISABLE.set(hook);

@@ -2,7 +2,7 @@
 
 use std::{fmt, ptr::NonNull};
 
-/// The largest alignment that [`allocate`] accepts, in bytes.
+/// The largest alignment that [`super::allocate`] accepts, in bytes.
 pub const MAX_ALIGN: usize = 4096;
 
 /// Every block starts at a multiple of this many bytes, whatever alignment was asked for.
@@ -19,7 +19,7 @@ pub struct Block {
     pub zeroed: bool,
 }
 
-/// A block after [`try_grow_in_place`] or [`remap`].
+/// A block after [`super::try_grow_in_place`] or [`super::remap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resized {
     /// First byte.
@@ -30,7 +30,7 @@ pub struct Resized {
     pub zeroed_from: usize,
 }
 
-/// A live block, as [`block_of`] sees it.
+/// A live block, as [`super::block_of`] sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockInfo {
     /// First byte.

@@ -67,7 +67,7 @@ impl Released {
     }
 
     pub(super) fn keep_record(&mut self, record: &'static Large) {
-        // SAFETY: as above; the record has no block, so nobody else reaches it here.
+        // SAFETY: as above; the record has no block, so that no reader reaches it here.
         unsafe { *record.next.get() = self.spare };
         self.spare = Some(record);
     }

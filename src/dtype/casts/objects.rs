@@ -21,7 +21,7 @@ use std::ptr;
 /// What the client's cast fails with; the cell is vacant then.
 ///
 /// # Safety
-/// `object` is a Python object, `cell` vacant and aligned and nobody else's; GIL held.
+/// `object` is a Python object, `cell` vacant and aligned and the caller's alone; GIL held.
 pub unsafe fn number_into_cell(
     dtype: &'static DType,
     object: *mut ffi::PyObject,

@@ -19,58 +19,58 @@ use std::ptr;
 type Way = (CastLevel, Route, Option<&'static Number>);
 
 /// What the client gave, sorted.
-pub(super) struct Given {
+pub(super) struct Routes {
     name: String,
     /// By number type and direction (`true`: to our type).
     numbers: Vec<(&'static Number, bool, CastLevel, Client)>,
     pub elements: Vec<(&'static DType, bool, CastLevel, Client)>,
 }
 
-impl Given {
+impl Routes {
     /// Reads the client's list.
     ///
     /// # Errors
     /// As for [`CastPlan::new`].
-    pub fn read(element: &ElementType, list: &[Cast]) -> PyResult<Given> {
-        let mut given =
-            Given { name: element.name().to_owned(), numbers: Vec::new(), elements: Vec::new() };
+    pub fn read(element: &ElementType, list: &[Cast]) -> PyResult<Routes> {
+        let mut routes =
+            Routes { name: element.name().to_owned(), numbers: Vec::new(), elements: Vec::new() };
         for cast in list {
             let to_self = cast.to.kind == abi::OPERAND_SELF;
             let other = if to_self { cast.from } else { cast.to };
             let own = if to_self { cast.to } else { cast.from };
             if own.kind != abi::OPERAND_SELF || other.kind == abi::OPERAND_SELF {
-                return Err(given.refuse("a cast has the type itself at exactly one end"));
+                return Err(routes.refuse("a cast has the type itself at exactly one end"));
             }
             if !(abi::CAST_SAFE..=abi::CAST_UNSAFE).contains(&cast.level) {
-                return Err(given.refuse(&format!("{} is no casting level", cast.level)));
+                return Err(routes.refuse(&format!("{} is no casting level", cast.level)));
             }
             let client = Client { function: cast.function, context: cast.context };
             let twice = match other_type(element, &other)? {
                 OperandType::Element(dtype) => {
-                    let taken = given.elements.iter().any(|(known, direction, ..)| {
+                    let taken = routes.elements.iter().any(|(known, direction, ..)| {
                         ptr::eq(*known, dtype) && *direction == to_self
                     });
-                    given.elements.push((dtype, to_self, cast.level, client));
+                    routes.elements.push((dtype, to_self, cast.level, client));
                     taken
                 }
                 OperandType::Numpy(type_number) => {
                     let number = numbers::number(type_number).ok_or_else(|| {
-                        given.refuse(&format!(
+                        routes.refuse(&format!(
                             "a cast with NumPy's type number {type_number}, which is no number"
                         ))
                     })?;
-                    let taken = given.numbers.iter().any(|(known, direction, ..)| {
+                    let taken = routes.numbers.iter().any(|(known, direction, ..)| {
                         known.type_number == number.type_number && *direction == to_self
                     });
-                    given.numbers.push((number, to_self, cast.level, client));
+                    routes.numbers.push((number, to_self, cast.level, client));
                     taken
                 }
             };
             if twice {
-                return Err(given.refuse("a cast is given twice"));
+                return Err(routes.refuse("a cast is given twice"));
             }
         }
-        Ok(given)
+        Ok(routes)
     }
 
     fn refuse(&self, why: &str) -> PyErr {

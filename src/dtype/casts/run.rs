@@ -307,7 +307,7 @@ fn pieces<const SIZE: usize>(
     Ok(())
 }
 
-/// Lends one cell at an aligned address, or one value of a built-in type as it is.
+/// Runs `work` on one cell at an aligned address, or one value of a built-in type as it is.
 ///
 /// # Safety
 /// `run` is one cell or value, exclusively this thread's for the reason given.
@@ -331,7 +331,7 @@ unsafe fn visit(
 /// As [`visit`], of what is only read.
 ///
 /// # Safety
-/// `run` is one cell or value that nobody writes meanwhile.
+/// `run` is one cell or value that no thread writes meanwhile.
 unsafe fn visit_source(
     element: Option<&'static ElementType>,
     run: Run,

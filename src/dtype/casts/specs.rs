@@ -5,7 +5,7 @@ use crate::{
     dtype::{
         casts::{
             numbers::{NUMBERS, Number},
-            routes::Given,
+            routes::Routes,
             run,
             table::{self, CastEntry, End, Route},
             text,
@@ -46,23 +46,23 @@ impl CastPlan {
         element: &ElementType,
         list: &[Cast],
     ) -> PyResult<CastPlan> {
-        let given = Given::read(element, list)?;
+        let routes = Routes::read(element, list)?;
         let mut plan: Vec<Planned> = Vec::new();
         let mut add = |name: String, ends: [End; 2], level, route, complex| {
             plan.push(Planned { name, ends, level, route, complex });
         };
         for number in &NUMBERS {
             let builtin = End::Numpy(builtin_class(py, numpy, number.type_number)?);
-            if let Some((level, route, complex)) = given.towards_self(number) {
+            if let Some((level, route, complex)) = routes.towards_self(number) {
                 let name = format!("denizen_from_{}", number.name);
                 add(name, [builtin, End::Own], level, route, complex);
             }
-            if let Some((level, route, complex)) = given.away_from_self(element, number) {
+            if let Some((level, route, complex)) = routes.away_from_self(element, number) {
                 let name = format!("denizen_to_{}", number.name);
                 add(name, [End::Own, builtin], level, route, complex);
             }
         }
-        for (other, to_self, level, client) in given.elements {
+        for (other, to_self, level, client) in routes.elements {
             let ends = [End::Other(other), End::Own];
             let ends = if to_self { ends } else { [ends[1], ends[0]] };
             add("denizen_convert".to_owned(), ends, level, Route::Direct(client), None);

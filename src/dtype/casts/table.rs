@@ -86,7 +86,7 @@ pub struct CastEntry {
     pub complex: Option<&'static Number>,
 }
 
-// SAFETY: written once, before anybody else sees it; the client's function and context may be
+// SAFETY: written once, before it is seen elsewhere; the client's function and context may be
 // used from any thread that the type's flags allow, the rest is plain or immortal.
 unsafe impl Send for CastEntry {}
 

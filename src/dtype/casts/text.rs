@@ -18,7 +18,7 @@ use crate::{
 use pyo3::ffi;
 use std::ffi::{c_int, c_void};
 
-/// Characters of a text dtype whose size nobody gave.
+/// Characters of a text dtype whose size is not given.
 const DEFAULT_LENGTH: usize = 64;
 
 /// Reads values from text.
@@ -55,7 +55,7 @@ pub(super) unsafe fn from_text(
 /// Writes values as text.
 ///
 /// # Safety
-/// `from` is aligned cells of `element` under rule 1 that nobody writes, `to` room for as many
+/// `from` is aligned cells of `element` under rule 1 that no thread writes, `to` room for as many
 /// values of the form.
 pub(super) unsafe fn to_text(
     element: &ElementType,
@@ -115,7 +115,7 @@ pub(super) unsafe extern "C" fn resolve_from_text(
 }
 
 /// To text of the given size, or of the default one. As for NumPy's integers the cast is safe where
-/// nobody gave a size, else within the kind.
+/// no size is given, else within the kind.
 pub(super) unsafe extern "C" fn resolve_to_text(
     _method: *mut PyArrayMethodObject,
     dtypes: *const *mut PyArray_DTypeMeta,
@@ -155,7 +155,7 @@ pub(super) unsafe extern "C" fn resolve_to_text(
 /// GIL held; a text DType.
 unsafe fn new_text_descr(class: *mut PyArray_DTypeMeta) -> *mut PyArray_Descr {
     let Some(numpy) = numpy_abi::get() else { return std::ptr::null_mut::<c_void>().cast() };
-    // SAFETY: the caller's promise; the copy is ours to change before anybody sees it.
+    // SAFETY: the caller's promise; the copy is ours to change before it is seen.
     unsafe {
         let type_num = (*class).type_num;
         if type_num == NPY_VSTRING {

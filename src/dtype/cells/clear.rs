@@ -13,14 +13,14 @@ use crate::{
     segment::Segment,
 };
 
-/// Makes the cells of a run vacant. Scalars that show some of them take those over.
+/// Makes the cells of a run vacant. The element proxies of some of them are detached.
 ///
 /// # Errors
 /// A destructor failed (all cells are vacant all the same), or the lock could not be had.
 ///
 /// # Safety
 /// The run is cells of `element` under rule 1, aligned or not. The GIL is held where cells of the
-/// type may be lent.
+/// type may have proxies.
 pub unsafe fn clear_cells(element: &'static ElementType, run: Run) -> Result<(), Failure> {
     // One cell, however often.
     let run = if run.stride == 0 { run.part(0, run.count.min(1)) } else { run };

@@ -12,13 +12,13 @@ use crate::{
     segment::Segment,
 };
 
-/// Moves cell by cell, in order, as [`rules::relocate`] does.
+/// Moves cell by cell, in order, as [`crate::erased::rules::relocate`] does.
 ///
 /// # Errors
 /// A destructor failed; all cells have moved.
 ///
 /// # Safety
-/// As for [`copy_cells`], and the source may be written.
+/// As for [`transfer::copy_cells`], and the source may be written.
 pub unsafe fn move_cells(element: &'static ElementType, to: Run, from: Run) -> Result<(), Failure> {
     // Before any lock.
     let _gil = proxy::gil_for(element);
@@ -52,7 +52,7 @@ pub unsafe fn move_cells(element: &'static ElementType, to: Run, from: Run) -> R
 /// [`move_cells`] of one block.
 ///
 /// # Safety
-/// As for [`move_block`].
+/// As for [`transfer::move_block`].
 unsafe fn move_locked(
     element: &'static ElementType,
     (to, from): (Run, Run),

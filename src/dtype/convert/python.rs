@@ -1,9 +1,4 @@
-//! Between cells and Python objects: the `setitem` and `getitem` slots.
-//!
-//! Both convert outside the array: an object passes through a spare cell of its own, and only its
-//! move into the array, or the copy out of it, happens under the lock. So a client's conversion may
-//! use the very array, by Python code. The memory stays where it is meanwhile
-//! ([`access::pinned`]): NumPy goes on at this address.
+//! A Python object from a cell, and a cell from a Python object; neither is in an array.
 
 use crate::{
     abi::{self, Report},
@@ -20,7 +15,7 @@ use std::ptr;
 /// The Python object of a live, aligned cell: a new reference.
 ///
 /// # Safety
-/// `cell` is a live cell of the type that nobody else touches; GIL held.
+/// `cell` is a live cell of the type that nothing else touches; GIL held.
 pub unsafe fn to_python(
     dtype: &'static DType,
     cell: *const u8,
@@ -51,7 +46,7 @@ pub unsafe fn to_python(
 /// vacant then.
 ///
 /// # Safety
-/// `object` is a Python object, `cell` vacant and aligned and nobody else's; GIL held.
+/// `object` is a Python object, `cell` vacant and aligned and the caller's alone; GIL held.
 pub unsafe fn from_python(
     dtype: &'static DType,
     object: *mut ffi::PyObject,
@@ -132,7 +127,7 @@ unsafe fn text_of(object: *mut ffi::PyObject) -> Result<Option<(*const u8, usize
 /// What the cast fails with; the cell is vacant then.
 ///
 /// # Safety
-/// `object` is a Python object, `cell` vacant and aligned and nobody else's; GIL held.
+/// `object` is a Python object, `cell` vacant and aligned and the caller's alone; GIL held.
 #[cold]
 unsafe fn numpy_scalar_into_cell(
     dtype: &'static DType,

@@ -84,12 +84,12 @@ pub fn with_gil<R>(action: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Where failures happen that nobody can be told of: the memory of an array.
+/// Where failures happen that no caller can be told of: the memory of an array.
 pub const MEMORY: &CStr = c"denizen: memory of an array";
 /// The same, of the end of an element's life.
 pub const DESTRUCTOR: &CStr = c"denizen: destructor of an element";
 
-/// Reports a failure that nobody can be told of, keeping the exception that may be on its way. Python
+/// Reports a failure that no caller can be told of, keeping the exception that may be on its way. Python
 /// prints "Exception ignored in: 'place'".
 #[cold]
 pub fn write_unraisable(failure: &Failure, place: &CStr) {

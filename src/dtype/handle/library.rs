@@ -179,7 +179,7 @@ impl Held {
         Ok(())
     }
 
-    /// Keeps them until the process ends, whoever closes them.
+    /// Keeps them until the process ends, whatever closes them.
     ///
     /// # Errors
     /// One of them cannot be kept; those before it are.

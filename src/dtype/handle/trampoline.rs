@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`slot`] | slots, methods and guards: whatever may run Python code |
 //! | [`inlined`], [`looped`] | loops and slots that NumPy calls once an element, inlined into their frame |
-//! | [`end`] | destructors: nobody takes an exception from them, it is reported |
+//! | [`end`] | destructors: no caller takes an exception from them, it is reported |
 //! | [`failing`] | functions that client code calls, which have a way of their own to fail |
 //!
 //! The exception is raised after the frame that caught the panic was left: a thread without the GIL
@@ -103,7 +103,7 @@ fn finish(name: &'static str, outcome: Result<Result<(), Failure>, Payload>) -> 
     -1
 }
 
-/// Runs the body of a destructor. A panic is reported as an exception that nobody takes.
+/// Runs the body of a destructor. A panic is reported as an exception that no caller takes.
 #[inline]
 pub(crate) fn end(name: &'static str, body: impl FnOnce()) {
     if let Err(payload) = caught(body) {

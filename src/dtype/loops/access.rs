@@ -301,7 +301,7 @@ pub unsafe fn pinned<R>(
 /// of handler mode) has a lock, but no bits for these cells: the ledger sees to that.
 ///
 /// # Safety
-/// If the address lies in a segment, nobody frees or resizes it meanwhile.
+/// If the address lies in a segment, no thread frees or resizes it meanwhile.
 #[inline]
 pub unsafe fn segment_of(address: *const u8) -> Option<Segment> {
     // SAFETY: the caller's promise.

@@ -12,7 +12,8 @@ pub fn is_aligned(element: &ElementType, run: Run) -> bool {
     (run.data as usize | run.stride.unsigned_abs()) & (element.align() - 1) == 0
 }
 
-/// Lends a cell that is only read at an aligned address: itself, or a copy of its bytes.
+/// Runs `work` on a cell that is only read, at an aligned address: its own, or that of a copy of its
+/// bytes.
 ///
 /// # Safety
 /// `cell` is a cell of `element` under rule 1 that is not written meanwhile.
@@ -27,7 +28,7 @@ pub unsafe fn with_aligned_source<R>(
     }
     let mut spare = SpareCell::new(element)?;
     let place = spare.cells().address(0);
-    // SAFETY: both are `size` bytes. The object is still in its cell, where nobody writes; what is
+    // SAFETY: both are `size` bytes. The object is still in its cell, where no thread writes; what is
     // in the spare cell is looked at and forgotten.
     unsafe {
         place.copy_from_nonoverlapping(cell, element.size());
@@ -35,7 +36,7 @@ pub unsafe fn with_aligned_source<R>(
     }
 }
 
-/// Lends a cell at an aligned address: itself, or a place that its bytes visit meanwhile.
+/// Runs `work` on a cell at an aligned address: its own, or a place that its bytes visit meanwhile.
 ///
 /// # Safety
 /// `cell` is a cell of `element` under rule 1, exclusively this thread's for the reason given.
@@ -52,8 +53,8 @@ pub unsafe fn with_aligned_cell<R>(
     }
     let mut spare = SpareCell::new(element)?;
     let mut place = spare.cells();
-    // SAFETY: both are `size` bytes; the object moves there and, whatever happens, back. Nobody
-    // else reads or writes the cell meanwhile.
+    // SAFETY: both are `size` bytes; the object moves there and, whatever happens, back. No other
+    // thread reads or writes the cell meanwhile.
     unsafe {
         place.address(0).copy_from_nonoverlapping(cell, element.size());
         let result = work(place.reborrow());

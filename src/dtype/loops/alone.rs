@@ -14,7 +14,7 @@ struct ThreadState {
     interpreter: *mut ffi::PyInterpreterState,
 }
 
-/// Nobody is ever alone: not asked yet, or the head is another one.
+/// No thread is ever alone: not asked yet, or the head is another one.
 const NEVER: u8 = 0;
 /// The current state is the thread's own, where it has the GIL (from CPython 3.12 on).
 const OF_THREAD: u8 = 1;

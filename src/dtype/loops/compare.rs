@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 /// What the client's comparison fails with; `TypeError` where there is none.
 ///
 /// # Safety
-/// Both are aligned cells of `element` under rule 1 that nobody writes.
+/// Both are aligned cells of `element` under rule 1 that no thread writes.
 #[inline]
 pub unsafe fn compare(
     element: &ElementType,
@@ -37,7 +37,7 @@ pub unsafe fn compare(
 /// `TypeError` where the type has no truth; what the client fails with.
 ///
 /// # Safety
-/// `cell` is an aligned cell of `element` under rule 1 that nobody writes.
+/// `cell` is an aligned cell of `element` under rule 1 that no thread writes.
 pub unsafe fn truth(element: &ElementType, cell: *const u8) -> Result<bool, Failure> {
     let Some(nonzero) = element.vtable().nonzero else {
         return Err(errors::missing(element, "truth value"));

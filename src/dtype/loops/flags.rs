@@ -10,7 +10,7 @@ pub fn loop_flags(element: &ElementType) -> c_int {
 }
 
 /// `NPY_METH_*` flags that every cast has: NumPy calls it with the GIL, which it lets go itself
-/// ([`access::without_gil`]).
+/// ([`super::access::without_gil`]).
 pub fn cast_flags() -> c_int {
     NPY_METH_NO_FLOATINGPOINT_ERRORS | NPY_METH_REQUIRES_PYAPI
 }

@@ -1,4 +1,7 @@
-//! The cast from a type to itself: NumPy's copy and move loops.
+//! Copies and moves of cells from one run to another, with locks and ledger.
+//!
+//! Where cells that take another object may have element proxies, those come first: see
+//! [`crate::dtype::cells`].
 
 use crate::{
     dtype::loops::{
@@ -199,7 +202,7 @@ pub unsafe fn fill_vacant(
 /// objects of the destination. Those go to `staging`, where there is one.
 ///
 /// # Safety
-/// As for [`move_cells`]; the runs are of at most [`BLOCK`] cells, and the segments theirs. They are
+/// As for [`copy_cells`], and the source may be written; the runs are of at most [`BLOCK`] cells, and the segments theirs. They are
 /// exclusively this thread's for the reason given.
 pub unsafe fn move_block(
     element: &'static ElementType,
@@ -282,7 +285,7 @@ unsafe fn move_over(
 /// the new ones move as they are.
 ///
 /// # Safety
-/// As for [`move_cells`].
+/// As for [`move_block`].
 unsafe fn move_unaligned(
     element: &'static ElementType,
     to: Run,

@@ -160,7 +160,7 @@ pub fn hold(
 }
 
 impl<'py> Plan<'py> {
-    /// Checks a spec: the type, which nobody knows yet, and the rest.
+    /// Checks a spec: the type, which is known nowhere yet, and the rest.
     ///
     /// # Errors
     /// As for [`register::register`].

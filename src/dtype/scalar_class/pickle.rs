@@ -49,7 +49,7 @@ pub unsafe extern "C" fn reduce(
 /// A value as bytes of the codec, else as text that the type can read again.
 ///
 /// # Safety
-/// `cell` is an aligned cell of `element` under rule 1 that nobody writes; GIL held.
+/// `cell` is an aligned cell of `element` under rule 1 that no thread writes; GIL held.
 unsafe fn scalar_to_bytes(element: &ElementType, cell: *const u8) -> Result<Vec<u8>, Failure> {
     let vtable = element.vtable();
     let text = vtable.to_text.filter(|_| vtable.from_text.is_some());

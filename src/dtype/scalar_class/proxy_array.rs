@@ -17,27 +17,27 @@ use crate::{
 use pyo3::ffi;
 use std::ptr::{self, NonNull};
 
-/// An array over the cell of a scalar. Meanwhile the cell stays where it is, and nobody writes to
-/// it: for good, if somebody keeps the array.
-struct LentArray {
+/// An array over the cell of a scalar. Meanwhile the cell stays where it is, and no thread writes to
+/// it: for good, if the array is kept.
+struct ProxyArray {
     array: *mut ffi::PyObject,
     used: Option<Use>,
     borrow: Option<(NonNull<SegmentLock>, RawBorrow)>,
 }
 
-impl LentArray {
+impl ProxyArray {
     /// # Safety
     /// `object` is a scalar of `dtype`, which has no copies; GIL held, also when this is dropped.
     unsafe fn new(
         object: *mut ffi::PyObject,
         (dtype, cell): (&'static DType, *mut u8),
-    ) -> Result<LentArray, Failure> {
+    ) -> Result<ProxyArray, Failure> {
         let element = dtype.element();
         let Some(numpy) = numpy_abi::get() else { return Err(errors::already_raised()) };
         // SAFETY: the caller's promise; the cell is borrowed before the array is made. NumPy takes
         // the references to the descriptor and, also when it fails, to the scalar.
         unsafe {
-            let mut lent = LentArray {
+            let mut this = ProxyArray {
                 array: ptr::null_mut(),
                 used: Some(Use::begin(object, element)?),
                 borrow: None,
@@ -47,9 +47,9 @@ impl LentArray {
                 let first = cell.addr() - place.base;
                 let borrow = place.lock.try_borrow(first..first + element.size(), false);
                 let borrow = borrow.map_err(access::refused)?;
-                lent.borrow = Some((NonNull::from(place.lock), borrow.into_raw()));
+                this.borrow = Some((NonNull::from(place.lock), borrow.into_raw()));
             }
-            lent.array = numpy.new_from_descr(
+            this.array = numpy.new_from_descr(
                 numpy.array_type(),
                 dtype.new_descr_reference(),
                 0,
@@ -59,19 +59,19 @@ impl LentArray {
                 0,
                 ptr::null_mut(),
             );
-            if lent.array.is_null() {
+            if this.array.is_null() {
                 return Err(errors::already_raised());
             }
             ffi::Py_INCREF(object);
-            if numpy.set_base_object(lent.array, object) < 0 {
+            if numpy.set_base_object(this.array, object) < 0 {
                 return Err(errors::already_raised());
             }
-            Ok(lent)
+            Ok(this)
         }
     }
 }
 
-impl Drop for LentArray {
+impl Drop for ProxyArray {
     fn drop(&mut self) {
         // SAFETY: GIL held; the reference is ours.
         unsafe {
@@ -82,7 +82,7 @@ impl Drop for LentArray {
             }
             ffi::Py_XDECREF(self.array);
             if let Some((lock, borrow)) = self.borrow.take() {
-                // SAFETY: the scalar is in use, so that the lock's memory stays (`loan-used`).
+                // SAFETY: the scalar is in use, so that the lock's memory stays (`proxy-used`).
                 drop(Borrow::from_raw(lock.as_ref(), borrow));
             }
         }
@@ -92,7 +92,7 @@ impl Drop for LentArray {
 /// Runs `work` on an array over the cell of a scalar, borrowed.
 ///
 /// # Errors
-/// What `work` fails with; `BorrowError` where somebody writes to the cell.
+/// What `work` fails with; `BorrowError` where a thread writes to the cell.
 ///
 /// # Safety
 /// `object` is a scalar of ours whose type has no copies; GIL held.
@@ -105,8 +105,8 @@ pub unsafe fn with_array<R>(
         let Some(found) = object::scalar_cell(object) else {
             return Err(Failure::new(abi::ERROR_TYPE, "not a scalar of an element type"));
         };
-        let lent = LentArray::new(object, found)?;
-        work(lent.array)
+        let array = ProxyArray::new(object, found)?;
+        work(array.array)
     }
 }
 
@@ -138,7 +138,7 @@ unsafe fn call(
                 "__array_ufunc__ takes a ufunc, the name of a method, and its inputs",
             ));
         }
-        let mut lent = Vec::new();
+        let mut arrays = Vec::new();
         let inputs = ffi::PyTuple_New(count - 2);
         if inputs.is_null() {
             return Err(errors::already_raised());
@@ -149,14 +149,14 @@ unsafe fn call(
             if let Some(found) = object::scalar_cell(input)
                 && !found.0.element().is_copyable()
             {
-                let array = LentArray::new(input, found)?;
+                let array = ProxyArray::new(input, found)?;
                 input = array.array;
-                lent.push(array);
+                arrays.push(array);
             }
             ffi::Py_INCREF(input);
             ffi::PyTuple_SetItem(inputs.0, index - 2, input);
         }
-        if lent.is_empty() {
+        if arrays.is_empty() {
             // Asked for the sake of something that is no input.
             ffi::Py_INCREF(ffi::Py_NotImplemented());
             return Ok(ffi::Py_NotImplemented());
@@ -172,7 +172,7 @@ unsafe fn call(
         let result = ffi::PyObject_Call(method.0, inputs.0, keywords);
         // The arrays are given back last: the tuple refers to them.
         drop(inputs);
-        drop(lent);
+        drop(arrays);
         if result.is_null() { Err(errors::already_raised()) } else { Ok(result) }
     }
 }

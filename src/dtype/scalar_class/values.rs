@@ -1,10 +1,6 @@
-//! The scalar class that the runtime makes for a type that brings none: immutable Python objects
-//! that hold one element.
+//! Text, hash and truth of scalars.
 //!
-//! Scalars of a type without copies may show a cell of an array instead ([`super::loan`]).
-//!
-//! Arithmetic and comparison go through NumPy's ufuncs ([`super::scalar_math`]), so that a scalar
-//! follows the same loops and promotion as an array.
+//! The cell of a scalar is read through [`proxy::with_cell`]: it may be that of an array.
 
 use crate::{
     abi::Report,
@@ -24,7 +20,7 @@ use std::{
 /// The text of a value, `<module.Name>` where the type has none.
 ///
 /// # Safety
-/// `cell` is an aligned cell of `element` under rule 1 that nobody writes; GIL held.
+/// `cell` is an aligned cell of `element` under rule 1 that no thread writes; GIL held.
 unsafe fn text_of(element: &ElementType, cell: *const u8) -> Result<String, Failure> {
     let Some(to_text) = element.vtable().to_text else {
         return Ok(format!("<{}>", element.name()));

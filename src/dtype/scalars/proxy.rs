@@ -122,7 +122,7 @@ unsafe fn existing(dtype: &'static DType, cell: *const u8) -> Option<*mut ffi::P
 /// `object` is a listed scalar that is not being read; the cell's lock is held for writing, or the cell
 /// is the caller's alone; GIL held.
 unsafe fn detach(object: *mut ffi::PyObject) {
-    // SAFETY: the caller's promise; `proxy-listed`. The scalar's own cell is vacant, so that the move
+    // SAFETY: the caller's promise; `proxy-recorded`. The scalar's own cell is vacant, so that the move
     // ends no object and cannot fail.
     unsafe {
         let Some((dtype, cell)) = object::scalar_cell(object) else { return };

@@ -1,11 +1,11 @@
 //! The element proxies, by the cells that they stand for.
 //!
 //! The table is used under the GIL. Invariants:
-//! * `proxy-listed`: a scalar with an address in `cell` is in [`PROXIES`] under that address, and the
+//! * `proxy-recorded`: a scalar with an address in `cell` is in [`PROXIES`] under that address, and the
 //!   other way round; the address is a cell of the scalar's type, aligned, in a managed segment or
 //!   an adopted range whose owner is the scalar's base. `Segment::free` and `resize`, the clear loop
 //!   and moves see to it that it stays so (`segment::LoanHooks`, [`super::proxy::detach_run`]).
-//! * `proxy-read`: while `readers` is not 0 the scalar's cell is being read. The cell is borrowed from
+//! * `proxy-used`: while `readers` is not 0 the scalar's cell is being read. The cell is borrowed from
 //!   its segment's lock then, and a segment that is freed all the same is leaked.
 
 use crate::segment;

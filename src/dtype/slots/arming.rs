@@ -4,7 +4,7 @@
 //! for the current handler and allocates. [`arm`] therefore enters a private context in which the
 //! variable already holds our handler; whichever of our `malloc`, `calloc` or fill loop comes next
 //! takes the note and leaves the context. Nothing in between runs Python code, gives the GIL away
-//! or allocates, so the caller's context is the current one again before anybody can look.
+//! or allocates, so the caller's context is the current one again before any code can look.
 //!
 //! A `PyContext` can be entered once at a time, so each thread has its own. A thread that ends
 //! leaves its context to the next one.
@@ -49,7 +49,7 @@ impl Drop for OwnContext {
     }
 }
 
-/// The contexts of threads that ended, unless somebody is at them right now. Nobody waits: a thread
+/// The contexts of threads that ended, unless another thread is at them right now. No thread waits: one
 /// ends without the GIL, so a fork may meet it in here, and the lock of the child is never let go.
 fn spare() -> Option<MutexGuard<'static, Vec<Context>>> {
     match SPARE.try_lock() {

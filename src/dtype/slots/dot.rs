@@ -1,6 +1,8 @@
-//! `dotfunc` is called without an array, so nothing at run time tells the type: each type gets a
-//! function of its own, from a fixed number of them. Types beyond that have no `np.dot`; matmul and
-//! vecdot are ufuncs and work for all.
+//! The `dotfunc` slot.
+//!
+//! It is called without an array, so nothing at run time tells the type: each type gets a function of
+//! its own, from a fixed number of them. Types beyond that have no `np.dot`; matmul and vecdot are
+//! ufuncs and work for all.
 
 use crate::{
     dtype::{

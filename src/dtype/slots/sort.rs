@@ -367,7 +367,7 @@ impl Index for isize {
 /// each other so that the sort gave up. The indices are a permutation of those before.
 ///
 /// # Safety
-/// The run is aligned cells of `element` under rule 1 that nobody writes; every index is smaller
+/// The run is aligned cells of `element` under rule 1 that no thread writes; every index is smaller
 /// than its count.
 unsafe fn order_by_compare<I: Index>(
     element: &ElementType,

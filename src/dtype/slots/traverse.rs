@@ -102,7 +102,7 @@ unsafe extern "C" fn clear(
         // SAFETY: a descriptor of ours.
         let element = unsafe { DType::of_descr(descr) }.element();
         let data: *mut u8 = data.cast();
-        // Taken before any lock, for scalars that show cells of the run.
+        // Taken before any lock, for element proxies of cells of the run.
         let _gil = proxy::gil_for(element);
         let run = Run::write(data, stride, size as usize);
         // SAFETY: NumPy owns the cells that it wants cleared.
@@ -134,7 +134,7 @@ unsafe extern "C" fn clear(
 /// The memory of the cells was found damaged just now.
 ///
 /// # Safety
-/// The run is cells of `element`, and nobody else uses them.
+/// The run is cells of `element`, which no other thread uses.
 #[inline]
 unsafe fn look(element: &'static ElementType, run: Run) -> Result<bool, Failure> {
     // SAFETY: the caller's promise.

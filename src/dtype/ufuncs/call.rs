@@ -1,4 +1,4 @@
-//! Ufunc loops: the client's inner loop, surrounded by locks, ledger and error handling.
+//! Element-by-element loops: the client's inner loop, surrounded by locks, ledger and error handling.
 
 use crate::{
     abi::Report,
@@ -124,12 +124,12 @@ impl<const N: usize> Call<'_, N> {
             // SAFETY: the caller's promise.
             *argument = unsafe { self.argument(index, start) };
         }
-        let mut books = [const { None::<(Ledger<'static>, CellsMut<'_>)> }; N];
+        let mut ledgers = [const { None::<(Ledger<'static>, CellsMut<'_>)> }; N];
         for (index, operand) in operands.iter().enumerate() {
             let Some((element, run)) = operand.filter(|(_, run)| run.write) else { continue };
             // SAFETY: an output run of at most `BLOCK` cells, locked.
             let cells = unsafe { access::cells_of(run.part(start, length), right) };
-            books[index] = Some((Ledger::open(element, segments[index], &cells), cells));
+            ledgers[index] = Some((Ledger::open(element, segments[index], &cells), cells));
         }
         let is_aligned =
             operands.iter().flatten().all(|(element, run)| align::is_aligned(element, *run));
@@ -141,7 +141,7 @@ impl<const N: usize> Call<'_, N> {
                 call_unaligned(this, operands, &arguments, length, *strides)
             }
         };
-        for (ledger, cells) in books.iter_mut().filter_map(Option::take) {
+        for (ledger, cells) in ledgers.iter_mut().filter_map(Option::take) {
             ledger.close(cells.as_cells());
         }
         outcome

@@ -37,11 +37,11 @@ pub unsafe extern "C" fn generalised(
             });
             let mut replaced = [const { None::<Staging<'static>> }; MOST];
             access::replacing_all(operands, &mut replaced, |segments, right, replaced| {
-                let mut books = Vec::new();
+                let mut ledgers = Vec::new();
                 for grid in grids.iter().skip(this.input_count) {
                     let mut rows = 0;
                     grid.rows(|_| rows += 1);
-                    books.try_reserve(rows).map_err(|_| {
+                    ledgers.try_reserve(rows).map_err(|_| {
                         let what = format!("no memory for the books of {rows} rows of output");
                         Failure::new(abi::ERROR_MEMORY, what)
                     })?;
@@ -50,7 +50,7 @@ pub unsafe extern "C" fn generalised(
                     let Some((element, _)) = operands[index] else { continue };
                     grid.rows(|run| {
                         let cells = access::cells_of(run, right);
-                        books.push((Ledger::open(element, segments[index], &cells), cells));
+                        ledgers.push((Ledger::open(element, segments[index], &cells), cells));
                     });
                 }
                 let outputs = grids.iter().enumerate().skip(this.input_count);
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn generalised(
                         }
                     }
                 }
-                for (ledger, cells) in books {
+                for (ledger, cells) in ledgers {
                     ledger.close(cells.as_cells());
                 }
                 outcome

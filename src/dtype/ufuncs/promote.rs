@@ -1,4 +1,4 @@
-//! Which type two types meet in, and the promoters that tell NumPy's ufuncs so.
+//! The promoters that tell NumPy's ufuncs which types operands meet in.
 //!
 //! A promoter is registered for every ufunc that the type has a loop for, for the operand tuples
 //! in which some operands are the type and the others anything (`np.dtype`, the abstract base of

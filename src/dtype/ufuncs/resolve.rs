@@ -1,4 +1,4 @@
-//! Which loop a ufunc takes for operands of which some are elements: what [`super::promotion`]
+//! Which loop a ufunc takes for operands of which some are elements: what [`super::promote`]
 //! answers when NumPy asks.
 
 use crate::{
