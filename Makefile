@@ -267,7 +267,8 @@ lint: lint-rust lint-python
 
 # Of the documentation: the client's public pages, then all as those read it who work on the runtime.
 lint-rust: $(STAMPS)/build-tools
-	@echo "== lint: rustfmt, clippy, rustdoc"
+	@echo "== lint: imports, rustfmt, clippy, rustdoc"
+	$(PYTHON) .ci/imports
 	$(CARGO) fmt --check
 	$(CARGO) fmt --check --manifest-path fuzz/Cargo.toml
 	$(CARGO) clippy --locked --all-targets $(CORE) -- -D warnings

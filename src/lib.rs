@@ -3,7 +3,7 @@
 //! **To store your own type, start at [`client`]; to prove it, at `testing`.** The rest is the runtime,
 //! for those who work on it.
 //!
-//! The layers, highest first; a module imports only from those below it:
+//! The layers, highest first; a module imports only from those below it, as `.ci/imports` checks:
 //!
 //! ```text
 //! testing     tools that prove element types, our own and a user's

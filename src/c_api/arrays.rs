@@ -3,7 +3,10 @@
 use super::{boundary, dtype_of};
 use crate::{
     abi::{self, Element},
-    dtype::{access::Lent, library, trampoline},
+    dtype::{
+        handle::{library, trampoline},
+        loops::access::Lent,
+    },
     numpy_abi::{self, NumpyApi, flags::*},
     owner_map::{self, AdoptError},
 };

@@ -4,7 +4,7 @@
 use super::{boundary, exception};
 use crate::{
     abi::{self, Element, ElementVTable, Status},
-    dtype::register,
+    dtype::{handle::registry, register},
     erased::{ElementType, Failure},
     handler::objects::{self, Peeked},
 };
@@ -41,13 +41,13 @@ pub(super) unsafe extern "C" fn register_type(
 
 /// The type of a handle, with or without a dtype.
 pub(super) fn element_of(element: *const Element) -> PyResult<&'static ElementType> {
-    register::element_of(element)
+    registry::element_of(element)
         .ok_or_else(|| PyRuntimeError::new_err("not a handle of a registered element type"))
 }
 
 /// The type of a handle that has no dtype: cells of the others are not for these functions.
 fn bare(element: *const Element) -> PyResult<&'static ElementType> {
-    register::bare_element(element).ok_or_else(|| match register::element_of(element) {
+    registry::bare_element(element).ok_or_else(|| match registry::element_of(element) {
         Some(element) => PyTypeError::new_err(format!(
             "{} has a dtype of denizen's, whose cells are the objects themselves",
             element.name()
@@ -143,7 +143,7 @@ pub(super) unsafe extern "C" fn vacate(pointer: *mut c_void, element: *const Ele
 
 pub(super) unsafe extern "C" fn sweep(element: *const Element) -> usize {
     boundary(0, |_| {
-        let elements = if element.is_null() { register::elements() } else { vec![bare(element)?] };
+        let elements = if element.is_null() { registry::elements() } else { vec![bare(element)?] };
         // SAFETY: nobody uses the objects, by contract.
         Ok(elements.into_iter().map(|element| unsafe { objects::sweep(element) }).sum())
     })

@@ -10,7 +10,11 @@ mod views;
 
 use crate::{
     abi::{self, Api, Element, ElementSpec, ElementVTable, Report, Stats, Status},
-    dtype::{DType, errors, register, trampoline},
+    dtype::{
+        DType,
+        handle::{errors, registry, trampoline},
+        register,
+    },
     erased::{ElementType, Failure, read_vtable},
     segment::Segment,
 };
@@ -109,7 +113,7 @@ unsafe fn attached<T>(body: impl FnOnce(Python<'_>) -> T) -> T {
 
 /// The DType of a handle.
 fn dtype_of(element: *const Element) -> PyResult<&'static DType> {
-    register::dtype_of(element).ok_or_else(|| match register::element_of(element) {
+    registry::dtype_of(element).ok_or_else(|| match registry::element_of(element) {
         Some(element) => PyTypeError::new_err(format!(
             "{} has no dtype of denizen's: it was registered for handler mode alone",
             element.name()
@@ -183,7 +187,7 @@ unsafe extern "C" fn find_element(
 
 /// The registered type of that name.
 fn element_named(name: &str) -> PyResult<&'static ElementType> {
-    let found = register::elements().into_iter().find(|element| element.name() == name);
+    let found = registry::elements().into_iter().find(|element| element.name() == name);
     found.ok_or_else(|| {
         PyLookupError::new_err(format!(
             "no element type {name} is registered; import the module that registers it first"
@@ -231,7 +235,7 @@ unsafe extern "C" fn stats(element: *const Element, stats: *mut Stats) -> Status
 }
 
 unsafe extern "C" fn segment_of(pointer: *const c_void) -> *mut c_void {
-    trampoline::hot("segment_of", || {
+    trampoline::inlined("segment_of", || {
         // SAFETY: by contract the memory is not freed meanwhile; any other address is a miss.
         unsafe { Segment::find(pointer.cast()) }
             .map_or(ptr::null_mut(), |segment| segment.cells().as_ptr().cast())

@@ -8,7 +8,7 @@ use crate::{
     abi::{self, Element, Status, View, ViewFlags},
     dtype::{
         DType,
-        access::{self, BLOCK, Place, Run},
+        loops::access::{self, BLOCK, Place, Run},
     },
     erased::{Cells, ElementType, Exclusive, Failure, rules},
     lock::{Borrow, RawBorrow, SegmentLock},

@@ -1,8 +1,8 @@
 //! A finished description: the C structs that the runtime reads, and what they point to.
 
-use super::builder::ElementBuilder;
 use super::error::Error;
 use super::loops::Owner;
+use super::parts::Parts;
 use super::shared::Shared;
 use super::storage::CellLayout;
 use crate::abi::{self, Cast, ElementSpec, ElementVTable, Identity, Loop, Operand, PyObject};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// refers to is no leak.
 static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// An element type as it is registered, made by [`ElementBuilder::define`].
+/// An element type as it is registered, made by [`ElementBuilder::define`](super::ElementBuilder::define).
 ///
 /// The functions of the vtable, the loops, casts and identities may be called as long as the
 /// definition lives.
@@ -37,33 +37,33 @@ fn is_identifier(name: &str) -> bool {
 }
 
 impl<T: 'static> Definition<T> {
-    pub(super) fn new<S>(mut builder: ElementBuilder<T, S>, module: &str) -> Result<Self, Error> {
-        let module = builder.module.as_deref().unwrap_or(module);
-        let full_name = format!("{module}.{}", builder.name);
-        let name = builder.c_string(&full_name);
-        let language_name = builder.c_string(std::any::type_name::<T>());
-        if let Some(error) = builder.error {
+    pub(super) fn new(mut parts: Parts<T>, module: &str) -> Result<Self, Error> {
+        let module = parts.module.as_deref().unwrap_or(module);
+        let full_name = format!("{module}.{}", parts.name);
+        let name = parts.c_string(&full_name);
+        let language_name = parts.c_string(std::any::type_name::<T>());
+        if let Some(error) = parts.error {
             return Err(Error::new(error.kind(), format!("{full_name}: {error}")));
         }
-        if !is_identifier(&builder.name) {
+        if !is_identifier(&parts.name) {
             return Err(Error::value(format!(
                 "{full_name}: the name of an element type must be an identifier, as it becomes \
                  the name of a Python class; {:?} is none",
-                builder.name
+                parts.name
             )));
         }
-        let _ = builder.shared.name.set(full_name);
+        let _ = parts.shared.name.set(full_name);
         #[cfg(feature = "pyo3")]
-        let _ = builder.shared.holds_gil.set(builder.vtable.flags & abi::ELEMENT_THREAD_SAFE == 0);
+        let _ = parts.shared.holds_gil.set(parts.vtable.flags & abi::ELEMENT_THREAD_SAFE == 0);
 
-        let mut vtable = Box::new(builder.vtable);
+        let mut vtable = Box::new(parts.vtable);
         vtable.name = name.as_ptr();
         vtable.language_name = language_name.as_ptr();
-        vtable.context = Arc::as_ptr(&builder.shared).cast_mut().cast();
+        vtable.context = Arc::as_ptr(&parts.shared).cast_mut().cast();
 
         let (mut strings, mut operands) = (vec![name, language_name], Vec::new());
-        let mut loops = Vec::with_capacity(builder.loops.len());
-        for entry in builder.loops {
+        let mut loops = Vec::with_capacity(parts.loops.len());
+        for entry in parts.loops {
             loops.push(Loop {
                 struct_size: size_of::<Loop>(),
                 ufunc: entry.ufunc.as_ptr(),
@@ -77,7 +77,7 @@ impl<T: 'static> Definition<T> {
             strings.push(entry.ufunc);
             operands.push(entry.operands);
         }
-        let casts = builder
+        let casts = parts
             .casts
             .iter()
             .map(|entry| Cast {
@@ -90,8 +90,8 @@ impl<T: 'static> Definition<T> {
                 context: entry.context,
             })
             .collect();
-        let mut identities = Vec::with_capacity(builder.identities.len());
-        for entry in builder.identities {
+        let mut identities = Vec::with_capacity(parts.identities.len());
+        for entry in parts.identities {
             identities.push(Identity {
                 struct_size: size_of::<Identity>(),
                 ufunc: entry.ufunc.as_ptr(),
@@ -105,10 +105,10 @@ impl<T: 'static> Definition<T> {
             loops,
             casts,
             identities,
-            scalar_class: builder.scalar_class,
-            documentation: builder.documentation,
-            shared: builder.shared,
-            pointed_into: (strings, operands, builder.owners),
+            scalar_class: parts.scalar_class,
+            documentation: parts.documentation,
+            shared: parts.shared,
+            pointed_into: (strings, operands, parts.owners),
         })
     }
 

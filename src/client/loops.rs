@@ -204,3 +204,12 @@ impl Drop for Owner {
         unsafe { (self.drop)(self.context) }
     }
 }
+
+/// A loop of the author's own, in NumPy's convention. See [`super::ElementBuilder::raw_loop`].
+pub type RawLoop = unsafe extern "C" fn(
+    context: *mut c_void,
+    arguments: *const *mut u8,
+    dimensions: *const isize,
+    strides: *const isize,
+    report: *mut Report,
+) -> Status;

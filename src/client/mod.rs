@@ -85,33 +85,43 @@
 mod attachment;
 mod batch;
 mod builder;
+mod casts;
 mod convert;
 mod data;
 mod definition;
 mod error;
 mod float_functions;
 mod floats;
+mod geometry;
+mod groups;
 mod guard;
 mod handle;
+mod identities;
+mod linear_algebra;
 mod loops;
 #[cfg(feature = "ndarray")]
 mod nd;
 mod order;
+mod parts;
 #[cfg(feature = "pyo3")]
 mod pyo3_interop;
+mod register;
 mod runtime;
 mod scalar;
 mod shared;
 mod storage;
 mod ufuncs;
+mod values;
 mod view;
 
-pub use builder::{Casting, ElementBuilder, RawLoop, element, element_under_gil};
+pub use builder::{ElementBuilder, element, element_under_gil};
+pub use casts::Casting;
 pub use data::{adopt_raw, take_raw};
 pub use definition::Definition;
 pub use error::{Error, ErrorKind, Failure, Outcome, Raised};
 pub use floats::{Decoded, Half, LongDouble};
 pub use handle::ElementHandle;
+pub use loops::RawLoop;
 #[cfg(feature = "pyo3")]
 pub use pyo3_interop::{adopt, from_iter, read, take, write};
 pub use runtime::runtime;

@@ -1,8 +1,8 @@
 //! Views of the `ndarray` crate over lent cells.
 
 use super::error::Error;
+use super::geometry::Geometry;
 use super::storage::CellLayout;
-use super::view::Geometry;
 use ndarray::{ArrayViewD, ArrayViewMutD, Axis, IxDyn, ShapeBuilder, StrideShape};
 
 /// How to make an `ndarray` view of a geometry: its strides are not negative there, so axes that

@@ -1,8 +1,13 @@
 //! The DType class of one element type, its descriptor, and the slots that NumPy calls.
 
-use super::{arming, convert, errors, trampoline, traverse};
 use crate::{
     abi,
+    dtype::{
+        casts::{common, within_dtype},
+        convert,
+        handle::{DType, DTypeClass, ElementDescr, descr_new, pyobj, trampoline},
+        slots::{arrfuncs, traverse},
+    },
     erased::ElementType,
     numpy_abi::{
         NumpyApi, PyArray_DTypeMeta, PyArray_Descr, PyArrayDTypeMeta_Spec, PyArrayMethod_Spec,
@@ -11,158 +16,19 @@ use crate::{
 };
 use pyo3::ffi;
 use std::{
-    ffi::{CStr, CString, c_char, c_int, c_void},
+    ffi::{CStr, CString, c_char, c_void},
     ptr,
-    sync::{
-        OnceLock,
-        atomic::{
-            AtomicPtr,
-            Ordering::{AcqRel, Acquire, Release},
-        },
-    },
 };
 
-/// What the NumPy layer knows about one element type. Lives forever.
-pub struct DType {
-    element: &'static ElementType,
-    class: *mut DTypeClass,
-    scalar_class: *mut ffi::PyTypeObject,
-    /// The one descriptor; NULL while the class is being made, and once the type is given up.
-    descr: AtomicPtr<PyArray_Descr>,
-    /// The descriptor of a type that was given up, for those who have it.
-    former: AtomicPtr<PyArray_Descr>,
-    /// Loops, casts and identities, once they are registered.
-    operations: OnceLock<super::register::Operations>,
-}
-
-// SAFETY: the Python objects behind the pointers are immortal and used with the GIL or, the
-// descriptor's plain fields, read only.
-unsafe impl Send for DType {}
-// SAFETY: as above.
-unsafe impl Sync for DType {}
-
-/// A DType class of ours: NumPy's struct and, behind it, the way back to [`DType`].
-#[repr(C)]
-pub struct DTypeClass {
-    meta: PyArray_DTypeMeta,
-    dtype: *const DType,
-}
-
-/// `dtype.kind`, one for all types: a letter that nobody knows. With NumPy's own letters others
+/// `dtype.kind`, one for all types: a letter that means nothing elsewhere. With NumPy's own letters others
 /// take the bytes for numbers, for raw bytes or for pointers to Python objects.
 const KIND: u8 = b'E';
 /// `dtype.char`: the dtype that `np.vectorize` gives its results, which it knows by this letter
 /// alone, are objects.
 const CHARACTER: u8 = b'O';
 
-/// A descriptor of ours. There is one a type.
-#[repr(C)]
-pub struct ElementDescr {
-    base: PyArray_Descr,
-    dtype: *const DType,
-}
-
-impl DType {
-    /// The element type.
-    #[inline]
-    pub fn element(&self) -> &'static ElementType {
-        self.element
-    }
-
-    /// The DType class.
-    pub fn class(&self) -> *mut PyArray_DTypeMeta {
-        self.class.cast()
-    }
-
-    /// The scalar class.
-    pub fn scalar_class(&self) -> *mut ffi::PyTypeObject {
-        self.scalar_class
-    }
-
-    /// The descriptor, borrowed; NULL while the class is being made, and once the type is given up.
-    #[inline]
-    pub fn descr(&self) -> *mut PyArray_Descr {
-        self.descr.load(Acquire)
-    }
-
-    /// The descriptor: a new reference, or NULL with an exception where the type cannot be used.
-    pub fn new_descr_reference(&self) -> *mut PyArray_Descr {
-        let descr = self.descr();
-        if descr.is_null() {
-            let name = self.element.name();
-            let message = format!("{name} cannot be used: its registration failed");
-            errors::set(abi::ERROR_TYPE, &message);
-            return ptr::null_mut();
-        }
-        // SAFETY: GIL held by contract of all slots; the descriptor is alive.
-        unsafe { ffi::Py_INCREF(descr.cast()) };
-        descr
-    }
-
-    /// Gives the type up: its class stays, as NumPy knows it, and gives out no descriptor any more, so
-    /// that there will be no arrays. GIL held.
-    pub(super) fn abandon(&self) {
-        let descr = self.descr.swap(ptr::null_mut(), AcqRel);
-        self.former.store(descr, Release);
-        // SAFETY: the class is ours; NumPy reads the member under the GIL, and asks our slots where it
-        // is NULL. The reference of the class goes to `former`.
-        unsafe { (*self.class).meta.singleton = ptr::null_mut() };
-    }
-
-    /// Loops, casts and identities.
-    #[inline]
-    pub(super) fn operations(&self) -> &super::register::Operations {
-        self.operations.get_or_init(Default::default)
-    }
-
-    /// The DType of a descriptor of ours.
-    ///
-    /// # Safety
-    /// `descr` is a descriptor whose class is one of ours.
-    #[inline]
-    pub unsafe fn of_descr(descr: *const PyArray_Descr) -> &'static DType {
-        // SAFETY: the caller's promise; descriptors of our classes are `ElementDescr`s, and DTypes
-        // live forever.
-        unsafe { &*(*descr.cast::<ElementDescr>()).dtype }
-    }
-
-    /// The DType of a class of ours.
-    ///
-    /// # Safety
-    /// `class` is one of ours.
-    #[inline]
-    pub unsafe fn of_class(class: *const PyArray_DTypeMeta) -> &'static DType {
-        // SAFETY: the caller's promise.
-        unsafe { &*(*class.cast::<DTypeClass>()).dtype }
-    }
-
-    /// The DType of any descriptor, where it is one of ours.
-    ///
-    /// # Safety
-    /// `descr` is a descriptor; GIL held.
-    pub unsafe fn try_of_descr(descr: *const PyArray_Descr) -> Option<&'static DType> {
-        // SAFETY: the caller's promise: the type of a descriptor is a DType class.
-        unsafe { Self::try_of_class(ffi::Py_TYPE(descr.cast_mut().cast()).cast()) }
-    }
-
-    /// The DType of any DType class, where it is one of ours: NumPy's classes have other
-    /// `tp_new`s.
-    ///
-    /// # Safety
-    /// `class` is a DType class (a Python type).
-    pub unsafe fn try_of_class(class: *const PyArray_DTypeMeta) -> Option<&'static DType> {
-        // SAFETY: the caller's promise.
-        unsafe {
-            let ours = (*class.cast::<ffi::PyTypeObject>())
-                .tp_new
-                .is_some_and(|new| ptr::fn_addr_eq(new, descr_new as ffi::newfunc));
-            ours.then(|| Self::of_class(class))
-        }
-    }
-}
-
 /// What [`create`] needs to know.
-pub(super) struct ClassSpec<'a> {
+pub struct ClassSpec<'a> {
     /// `module.NameDType`.
     pub name: &'a str,
     /// Documentation of the class.
@@ -176,7 +42,7 @@ pub(super) struct ClassSpec<'a> {
 /// # Safety
 /// `scalar_class` is a type that no DType has yet, kept alive by the caller forever; the cast
 /// specs are valid for the call.
-pub(super) unsafe fn create(
+pub unsafe fn create(
     numpy: &'static NumpyApi,
     element: &'static ElementType,
     scalar_class: *mut ffi::PyTypeObject,
@@ -187,15 +53,8 @@ pub(super) unsafe fn create(
     };
     // SAFETY: all-zero bytes are what C's static storage gives such a struct.
     let class: &'static mut DTypeClass = Box::leak(Box::new(unsafe { std::mem::zeroed() }));
-    let dtype: &'static DType = Box::leak(Box::new(DType {
-        element,
-        class,
-        scalar_class,
-        descr: AtomicPtr::new(ptr::null_mut()),
-        former: AtomicPtr::new(ptr::null_mut()),
-        operations: OnceLock::new(),
-    }));
-    let class = dtype.class;
+    let class: *mut DTypeClass = class;
+    let dtype: &'static DType = Box::leak(Box::new(DType::new(element, class, scalar_class)));
     // SAFETY: the class is ours alone until PyType_Ready, and immortal afterwards.
     unsafe {
         (*class).dtype = dtype;
@@ -224,15 +83,14 @@ pub(super) unsafe fn create(
         slots::dtype::common_dtype(common_dtype),
         slots::dtype::common_instance(common_instance),
         slots::dtype::ensure_canonical(ensure_canonical),
-        slots::dtype::setitem(convert::setitem),
-        slots::dtype::getitem(convert::getitem),
         slots::dtype::get_clear_loop(traverse::get_clear_loop),
         slots::dtype::get_fill_zero_loop(traverse::get_fill_zero_loop),
         slots::dtype::finalize_descr(finalize_descr),
     ];
-    slots.extend(super::arrfuncs::slots(numpy, element));
+    slots.extend(convert::slots(element));
+    slots.extend(arrfuncs::slots(numpy, element));
     slots.push(slots::END);
-    let mut within = super::within::CastSpec::new();
+    let mut within = within_dtype::CastSpec::new();
     let mut casts = vec![within.as_mut_ptr()];
     casts.append(spec.casts);
     casts.push(ptr::null_mut());
@@ -251,30 +109,26 @@ pub(super) unsafe fn create(
         return Err(());
     }
     let descr = new_descr(numpy, dtype)?;
-    dtype.descr.store(descr, Release);
-    // SAFETY: the class is initialised, and the reference goes to it.
-    unsafe {
-        ffi::Py_INCREF(descr.cast());
-        (*class).meta.singleton = descr;
-    }
+    // SAFETY: a new reference; GIL held.
+    unsafe { dtype.set_descr(descr) };
     Ok(dtype)
 }
 
 /// The one descriptor of a class.
 fn new_descr(numpy: &NumpyApi, dtype: &'static DType) -> Result<*mut PyArray_Descr, ()> {
     // SAFETY: NumPy's own constructor makes an object of our class's size; its fields are ours to
-    // fill before anybody sees it.
+    // fill before it is seen.
     unsafe {
         let new = (*numpy.descr_type()).tp_new.ok_or(())?;
         let descr =
-            new(dtype.class.cast(), ptr::null_mut(), ptr::null_mut()).cast::<ElementDescr>();
+            new(dtype.class().cast(), ptr::null_mut(), ptr::null_mut()).cast::<ElementDescr>();
         if descr.is_null() {
             return Err(());
         }
         (*descr).dtype = dtype;
         let base = &mut (*descr).base;
-        base.elsize = dtype.element.size() as isize;
-        base.alignment = dtype.element.align() as isize;
+        base.elsize = dtype.element().size() as isize;
+        base.alignment = dtype.element().align() as isize;
         base.byteorder = b'|' as c_char;
         base.kind = KIND as c_char;
         base.r#type = CHARACTER as c_char;
@@ -341,41 +195,13 @@ unsafe extern "C" fn descr_name(
     })
 }
 
-unsafe extern "C" fn descr_new(
-    class: *mut ffi::PyTypeObject,
-    arguments: *mut ffi::PyObject,
-    keywords: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    trampoline::slot("descr_new", || {
-        // SAFETY: NumPy and Python call it for our classes only, with a tuple or NULL and a dict or
-        // NULL; GIL held.
-        unsafe {
-            let dtype = DType::of_class(class.cast());
-            if (!arguments.is_null() && ffi::PyTuple_Size(arguments) != 0)
-                || (!keywords.is_null() && ffi::PyDict_Size(keywords) != 0)
-            {
-                let message = format!("{}DType() takes no arguments", dtype.element.name());
-                errors::set(abi::ERROR_TYPE, &message);
-                return ptr::null_mut();
-            }
-            dtype.new_descr_reference().cast()
-        }
-    })
-}
-
 /// The full name, which is also how the dtype is written: `dtype=denizen.Integer`.
 unsafe extern "C" fn descr_repr(descr: *mut ffi::PyObject) -> *mut ffi::PyObject {
     trampoline::slot("descr_repr", || {
         // SAFETY: a descriptor of ours.
-        let name = unsafe { DType::of_descr(descr.cast()) }.element.name();
-        new_text(name)
+        let name = unsafe { DType::of_descr(descr.cast()) }.element().name();
+        pyobj::new_text(name)
     })
-}
-
-/// A Python string: a new reference, or NULL with an exception.
-pub(super) fn new_text(text: &str) -> *mut ffi::PyObject {
-    // SAFETY: GIL held by all callers; the bytes are UTF-8 of that length.
-    unsafe { ffi::PyUnicode_FromStringAndSize(text.as_ptr().cast(), text.len() as isize) }
 }
 
 /// `(denizen._runtime._dtype_of, (name,))`.
@@ -386,7 +212,7 @@ unsafe extern "C" fn descr_reduce(
     trampoline::slot("descr_reduce", || {
         // SAFETY: GIL held; a descriptor of ours.
         unsafe {
-            let name = DType::of_descr(descr.cast()).element.name();
+            let name = DType::of_descr(descr.cast()).element().name();
             let module = ffi::PyImport_ImportModule(c"denizen._runtime".as_ptr());
             if module.is_null() {
                 return ptr::null_mut();
@@ -433,7 +259,7 @@ unsafe extern "C" fn common_dtype(
         // SAFETY: a class of ours, and a DType class; GIL held.
         unsafe {
             let dtype = DType::of_class(class);
-            let common = super::promotion::common_class(dtype, other)
+            let common = common::common_class(dtype, other)
                 .unwrap_or_else(|| ffi::Py_NotImplemented().cast::<PyArray_DTypeMeta>());
             ffi::Py_INCREF(common.cast());
             common
@@ -464,20 +290,8 @@ unsafe extern "C" fn finalize_descr(descr: *mut PyArray_Descr) -> *mut PyArray_D
     descr
 }
 
-/// `NPY_METH_*` flags that every loop of the type has.
-pub(super) fn loop_flags(element: &ElementType) -> c_int {
-    let gil = if element.is_thread_safe() { 0 } else { NPY_METH_REQUIRES_PYAPI };
-    NPY_METH_NO_FLOATINGPOINT_ERRORS | gil
-}
-
-/// `NPY_METH_*` flags that every cast has: NumPy calls it with the GIL, which it lets go itself
-/// ([`super::access::without_gil`]).
-pub(super) fn cast_flags() -> c_int {
-    NPY_METH_NO_FLOATINGPOINT_ERRORS | NPY_METH_REQUIRES_PYAPI
-}
-
 /// Why a type cannot be the element type of NumPy arrays.
-pub(super) fn unfit(element: &ElementType) -> Option<String> {
+pub fn unfit(element: &ElementType) -> Option<String> {
     let name = element.name();
     if !element.has_zero_promise() {
         Some(format!(
@@ -496,15 +310,5 @@ pub(super) fn unfit(element: &ElementType) -> Option<String> {
         Some(format!("{name} is boxed, but its cell is not one pointer"))
     } else {
         None
-    }
-}
-
-/// Keeps `arming` reachable from the slots that use it.
-pub(super) use arming::arm;
-
-impl DType {
-    /// Fills the operations, once.
-    pub(super) fn set_operations(&self, operations: super::register::Operations) {
-        let _ = self.operations.set(operations);
     }
 }

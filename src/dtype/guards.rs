@@ -41,7 +41,11 @@ mod state;
 mod structures;
 
 use self::holding::holds_ours;
-use super::{DType, errors, linalg_guard, methods, trampoline};
+use super::{
+    DType,
+    handle::{errors, trampoline},
+    linalg_guard, methods,
+};
 use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArrayObject, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},

@@ -9,7 +9,10 @@
 //! The functions look both names up at each call, so those that somebody imported before us are
 //! guarded as well. Where NumPy is not made as expected, it rounds: `test_linalg.py` would notice.
 
-use super::{DType, fallible::text, register};
+use super::{
+    DType,
+    handle::{pyobj::text, registry},
+};
 use crate::numpy_abi::{self, PyArrayObject};
 use pyo3::{
     exceptions::PyTypeError,
@@ -118,7 +121,7 @@ fn is_subclass(class: &Bound<'_, PyAny>, bases: &Bound<'_, PyAny>) -> PyResult<b
     }
     // Only `norm` asks about several classes.
     if answer == 0 && bases.is_instance_of::<PyTuple>() {
-        let ours = register::all()
+        let ours = registry::all()
             .into_iter()
             .find(|dtype| dtype.scalar_class().cast::<ffi::PyObject>() == class.as_ptr());
         if let Some(dtype) = ours.filter(|dtype| !is_bundled(dtype)) {

@@ -12,9 +12,12 @@
 //! Open in NumPy. Where a method is not made as expected it is left as it is.
 
 use super::{
-    DType, errors,
-    fallible::{dict, text, tuple},
-    register, trampoline,
+    DType,
+    handle::{
+        errors,
+        pyobj::{dict, text, tuple},
+        registry, trampoline,
+    },
 };
 use crate::numpy_abi::{NumpyApi, PyArrayObject};
 use pyo3::{
@@ -168,7 +171,7 @@ impl<'py> Arguments<'py> {
     /// scalar class.
     fn dtype(&self) -> Option<&'static DType> {
         let given = self.get(1, "dtype")?;
-        register::all().into_iter().find(|dtype| {
+        registry::all().into_iter().find(|dtype| {
             let known: [*mut ffi::PyObject; 3] =
                 [dtype.descr().cast(), dtype.class().cast(), dtype.scalar_class().cast()];
             known.contains(&given.as_ptr())

@@ -1,53 +1,39 @@
 //! One NumPy DType per registered element type, built from its vtable alone.
 //!
-//! * [`class`]: the DType class, its one descriptor and its slots; [`register`]: how a client's
-//!   [`spec`] becomes one, by way of a checked [`plan`], and its [`library`] stays loaded;
-//! * [`arming`]: how new arrays get managed segments;
-//! * [`access`]: what every loop does around the work: find segments, lock, keep the ledger;
-//!   [`alone`]: when a lock costs nothing;
-//! * [`traverse`]: clear and fill-zero, [`later`]: what a resize clears; [`within`]: copy and move;
-//! * [`casts`]: to and from NumPy's types, of which [`numbers`] are converted in blocks and text
-//!   one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet, [`choice`]: in
-//!   which loop; [`ufuncs`]: loops, identities;
-//! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
-//! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`], [`scalar_index`]: the
-//!   scalar class that the runtime makes, its operators and its subscript;
-//! * [`loan`], [`loan_math`]: scalars of types that only move, which show cells in place;
-//! * [`watched`]: loops that say what they are while an audit runs;
-//! * [`guards`], [`methods`]: against what NumPy does wrong; [`linalg_guard`]: against silent
-//!   rounding.
+//! The parts, highest first; a part imports only from those below it, as `.ci/imports` checks:
+//!
+//! ```text
+//! register      a client's spec, checked, becomes a DType
+//! guards        against what NumPy does wrong
+//! methods       the same, of methods of ufuncs
+//! linalg_guard  against silent rounding
+//! void_casts    against casts of raw bytes
+//! class         the DType class and its descriptor: all slots in one table
+//! scalar_class  the Python class of scalars: operators, subscript, text, pickle
+//! slots         what a DType class does: clear, fill-zero, arming, compare, dot, sort
+//! ufuncs        a loop at work, how NumPy finds it, which one is taken
+//! convert       between cells and Python objects: setitem, getitem
+//! casts         between a type and itself, NumPy's types, other clients' types
+//! cells         cells that go or move, and the element proxies of those
+//! scalars       a scalar as an object in memory; the element proxies
+//! loops         what every loop does around the work: segments, locks, ledger, alignment
+//! handle        the DType; its registry; errors, panics, Python objects, libraries
+//! ```
 
-pub mod access;
-pub mod alone;
-pub mod arming;
-mod arrfuncs;
 mod casts;
-mod choice;
-pub mod class;
-pub mod convert;
-pub mod errors;
-mod fallible;
-pub mod guards;
-mod later;
-pub mod library;
+mod cells;
+mod class;
+mod convert;
+pub(crate) mod guards;
+pub(crate) mod handle;
 mod linalg_guard;
-pub mod loan;
-mod loan_math;
+pub(crate) mod loops;
 mod methods;
-mod numbers;
-mod plan;
-mod promotion;
-pub mod register;
-pub mod scalar;
-pub mod scalar_index;
-mod scalar_math;
-mod sort;
-mod spec;
-pub(crate) mod trampoline;
-pub mod traverse;
-pub mod ufuncs;
+pub(crate) mod register;
+pub(crate) mod scalar_class;
+pub(crate) mod scalars;
+pub(crate) mod slots;
+mod ufuncs;
 mod void_casts;
-mod watched;
-pub mod within;
 
-pub use class::DType;
+pub use handle::DType;

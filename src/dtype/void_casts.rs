@@ -5,7 +5,11 @@
 //! So each type brings a cast of its own, which NumPy prefers. A record is refused as well, because
 //! only NumPy's cast knows the way into its fields; a field by its name is an array like any other.
 
-use super::{DType, class, errors, trampoline};
+use super::{
+    DType,
+    handle::{errors, trampoline},
+    loops::flags,
+};
 use crate::{
     abi,
     numpy_abi::{
@@ -40,7 +44,7 @@ impl VoidCastSpec {
                 nin: 1,
                 nout: 1,
                 casting: abi::CAST_UNSAFE as c_int,
-                flags: class::cast_flags(),
+                flags: flags::cast_flags(),
                 dtypes: dtypes.as_mut_ptr(),
                 slots: slots.as_mut_ptr(),
             },

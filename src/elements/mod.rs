@@ -8,14 +8,14 @@ mod boxed;
 mod call;
 mod error;
 mod floats;
-mod hot;
 pub mod integer;
 mod mixed;
-mod nearest;
 mod products;
 mod python;
 pub mod rational;
+mod raw_loops;
 mod register;
+mod rounding;
 #[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(test)]

@@ -10,5 +10,7 @@ pub mod objects;
 pub mod refusal;
 #[cfg(test)]
 mod tests;
+mod unraisable;
 
-pub use functions::{calloc, free, malloc, realloc, set_unraisable_hook};
+pub use functions::{calloc, free, malloc, realloc};
+pub use unraisable::set_unraisable_hook;

@@ -2,7 +2,7 @@
 
 use std::{ops::Range, ptr};
 
-use super::{large::Large, page_map::PageMap, span::Span};
+use super::{large_block::Large, page_map::PageMap, span::Span};
 
 /// All addresses of user space on x86-64 and on aarch64 with 48 bits.
 static MAP: PageMap<{ 1 << 16 }, { 1 << 16 }> = PageMap::new();

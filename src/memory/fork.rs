@@ -8,10 +8,13 @@
 //! that was on its way. Such blocks are misses for ever; nothing else depends on them.
 
 #[cfg(plain_memory)]
-use super::plain;
-#[cfg(not(plain_memory))]
-use super::{large, small};
+use super::plain_blocks::BLOCKS;
 use super::{metadata, once::Once, os};
+#[cfg(not(plain_memory))]
+use super::{
+    pools::{POOLS, SPANS},
+    released::LARGE,
+};
 
 /// What runs around every fork, once it is registered.
 pub(crate) struct Handlers {
@@ -56,9 +59,9 @@ impl Handlers {
 /// Takes the locks in the order in which one is taken while another is held.
 #[cfg(not(plain_memory))]
 extern "C" fn prepare() {
-    small::POOLS.iter().for_each(|pool| pool.acquire());
-    small::SPANS.acquire();
-    large::LARGE.acquire();
+    POOLS.iter().for_each(|pool| pool.acquire());
+    SPANS.acquire();
+    LARGE.acquire();
     metadata::CHUNKS.acquire();
 }
 
@@ -67,15 +70,15 @@ extern "C" fn resume() {
     // SAFETY: `prepare` took each lock in this thread, or in the one it is a copy of.
     unsafe {
         metadata::CHUNKS.release();
-        large::LARGE.release();
-        small::SPANS.release();
-        small::POOLS.iter().for_each(|pool| pool.release());
+        LARGE.release();
+        SPANS.release();
+        POOLS.iter().for_each(|pool| pool.release());
     }
 }
 
 #[cfg(plain_memory)]
 extern "C" fn prepare() {
-    plain::BLOCKS.acquire();
+    BLOCKS.acquire();
     metadata::CHUNKS.acquire();
 }
 
@@ -84,6 +87,6 @@ extern "C" fn resume() {
     // SAFETY: as above.
     unsafe {
         metadata::CHUNKS.release();
-        plain::BLOCKS.release();
+        BLOCKS.release();
     }
 }

@@ -1,19 +1,20 @@
 //! Large blocks: whole slabs of their own, mapped one by one.
 //!
-//! Blocks of up to [`CACHED_MAX`] are kept for a while after their release, [`CACHE_BYTES`] in all,
+//! Blocks of up to [`CACHED_MAX`] are kept for a while after their release, [`super::released::CACHE_BYTES`] in all,
 //! so that temporaries do not pay for mapping and page faults each time.
 
-use std::{alloc::Layout, cell::UnsafeCell, ops::Range, ptr::NonNull};
+use std::{alloc::Layout, ptr::NonNull};
 
 use super::{
-    BlockInfo, Resized,
+    block::Resized,
     directory::{self, Record},
     fork,
-    lock::Lock,
+    large_block::Large,
     metadata, os,
     page_map::SLAB,
+    released::{Cached, LARGE},
 };
-use crate::sync::{AtomicU64, AtomicUsize, Ordering, atomic::fence};
+use crate::sync::Ordering;
 
 /// Blocks from this size on ask for huge pages, and are aligned to them.
 const HUGE_FROM: usize = 4 << 20;
@@ -21,150 +22,6 @@ const HUGE_PAGE: usize = 2 << 20;
 
 /// The largest block that is kept after its release.
 const CACHED_MAX: usize = 32 << 20;
-
-/// Bytes of all blocks that are kept.
-const CACHE_BYTES: usize = 64 << 20;
-
-/// How many are kept.
-const CACHE_BLOCKS: usize = 128;
-
-/// The record of a large block. Records are reused but never freed, so a reader that found one in
-/// the page map may read it at any time; `version` tells it whether what it read belongs together.
-#[repr(align(64))]
-pub(super) struct Large {
-    /// Odd while the block is live; each allocation and each release adds one.
-    version: AtomicU64,
-    start: AtomicUsize,
-    size: AtomicUsize,
-    /// The next spare record; reached only under the lock of [`LARGE`].
-    next: UnsafeCell<Option<&'static Large>>,
-}
-
-impl std::fmt::Debug for Large {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Large").field("start", &self.start).field("size", &self.size).finish()
-    }
-}
-
-// SAFETY: `next` is reached only under the lock; the rest is atomic.
-unsafe impl Sync for Large {}
-
-impl Large {
-    /// The block, if it is live and contains `address`.
-    #[inline]
-    pub(super) fn block_at(&self, address: usize) -> Option<BlockInfo> {
-        loop {
-            let version = self.version.load(Ordering::Acquire);
-            if version & 1 == 0 {
-                return None;
-            }
-            let start = self.start.load(Ordering::Relaxed);
-            let size = self.size.load(Ordering::Relaxed);
-            fence(Ordering::Acquire);
-            if self.version.load(Ordering::Relaxed) == version {
-                let inside = address.wrapping_sub(start) < size;
-                let start = NonNull::new(std::ptr::with_exposed_provenance_mut(start))?;
-                return inside.then_some(BlockInfo { start, size });
-            }
-        }
-    }
-
-    fn range(&self) -> Range<usize> {
-        let start = self.start.load(Ordering::Relaxed);
-        start..start + self.size.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of a live block.
-    pub(super) fn size(&self) -> usize {
-        self.size.load(Ordering::Relaxed)
-    }
-
-    fn pointer(&self) -> Option<NonNull<u8>> {
-        NonNull::new(std::ptr::with_exposed_provenance_mut(self.range().start))
-    }
-
-    /// From here on the block is a miss, and its fields may be written.
-    fn retire(&self) {
-        self.version.fetch_add(1, Ordering::Relaxed);
-        // No later write to the fields is seen by a reader that still sees the old version.
-        fence(Ordering::Release);
-    }
-
-    /// From here on the block is a hit.
-    fn revive(&self) {
-        self.version.fetch_add(1, Ordering::Release);
-    }
-
-    fn place(&self, start: NonNull<u8>, size: usize) {
-        self.start.store(start.as_ptr().expose_provenance(), Ordering::Relaxed);
-        self.size.store(size, Ordering::Relaxed);
-    }
-}
-
-/// Blocks that were released, and records without a block.
-pub(super) struct Released {
-    /// The oldest first.
-    cached: [Option<Cached>; CACHE_BLOCKS],
-    len: usize,
-    bytes: usize,
-    spare: Option<&'static Large>,
-}
-
-#[derive(Clone, Copy)]
-struct Cached {
-    block: &'static Large,
-    size: usize,
-    zero: bool,
-}
-
-pub(super) static LARGE: Lock<Released> =
-    Lock::new(Released { cached: [None; CACHE_BLOCKS], len: 0, bytes: 0, spare: None });
-
-impl Released {
-    /// The block that wastes least, and at most a quarter of its size.
-    fn take(&mut self, size: usize) -> Option<Cached> {
-        let fits =
-            |cached: &Cached| cached.size >= size && cached.size - size <= (size / 4).max(SLAB - 1);
-        let entries = self.cached[..self.len].iter().enumerate();
-        let (index, _) = entries
-            .filter_map(|(index, entry)| entry.filter(fits).map(|cached| (index, cached.size)))
-            // Of equal ones the last, whose bytes are most likely to be in a processor's cache.
-            .rev()
-            .min_by_key(|&(_, size)| size)?;
-        self.remove(index)
-    }
-
-    fn remove(&mut self, index: usize) -> Option<Cached> {
-        let cached = self.cached[index].take()?;
-        self.cached[index..self.len].rotate_left(1);
-        self.len -= 1;
-        self.bytes -= cached.size;
-        Some(cached)
-    }
-
-    fn is_full_for(&self, size: usize) -> bool {
-        self.len > 0 && (self.len == CACHE_BLOCKS || self.bytes + size > CACHE_BYTES)
-    }
-
-    fn keep(&mut self, cached: Cached) {
-        self.cached[self.len] = Some(cached);
-        self.len += 1;
-        self.bytes += cached.size;
-    }
-
-    fn take_record(&mut self) -> Option<&'static Large> {
-        let record = self.spare?;
-        // SAFETY: the lock is held: `self` is borrowed mutably.
-        self.spare = unsafe { *record.next.get() };
-        Some(record)
-    }
-
-    fn keep_record(&mut self, record: &'static Large) {
-        // SAFETY: as above; the record has no block, so nobody else reaches it here.
-        unsafe { *record.next.get() = self.spare };
-        self.spare = Some(record);
-    }
-}
 
 /// Bytes of the slabs that hold `size` bytes, and what they are aligned to.
 fn footprint(size: usize) -> (usize, usize) {
@@ -221,12 +78,7 @@ fn advise(start: NonNull<u8>, size: usize) {
 
 fn new_record() -> Option<&'static Large> {
     let memory = metadata::allocate(Layout::new::<Large>())?.cast::<Large>();
-    let record = Large {
-        version: AtomicU64::new(0),
-        start: AtomicUsize::new(0),
-        size: AtomicUsize::new(0),
-        next: UnsafeCell::new(None),
-    };
+    let record = Large::new();
     // SAFETY: the memory has the layout of a record, is ours alone, and is never freed.
     unsafe {
         memory.write(record);

@@ -3,9 +3,10 @@
 use std::ptr::NonNull;
 
 use super::{
-    AllocError, Block, BlockInfo, MIN_ALIGN, Resized,
+    block::{AllocError, Block, BlockInfo, MIN_ALIGN, Resized},
     directory::{self, Record},
-    large::{self, Large},
+    large,
+    large_block::Large,
     size_class::{class_for, class_size},
     small,
     span::Slot,

@@ -12,10 +12,11 @@
 //!
 //! # How it works
 //! ```text
+//! block         what a block is
 //! mapped        chooses between small and large, copies where blocks move between them
 //! fork          locks around fork
-//! small         blocks of up to 32 KiB: slots of spans ... thread_cache, pool, span, size_class
-//! large         blocks of whole 64 KiB slabs, and the bounded cache of released ones
+//! small         blocks of up to 32 KiB: slots of spans ... thread_cache, pools, pool, span, size_class
+//! large         blocks of whole 64 KiB slabs     ... large_block, released
 //! directory     which record an address belongs to    ... page_map
 //! metadata      memory for records
 //! lock          spinning lock
@@ -26,14 +27,17 @@
 //! block (`--cfg plain_memory`).
 
 use crate::faults;
-use std::{alloc::Layout, fmt, ptr::NonNull};
+use std::{alloc::Layout, ptr::NonNull};
 
+mod block;
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod directory;
 #[cfg(not(any(loom, miri)))]
 pub(crate) mod fork;
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod large;
+#[cfg(not(any(loom, miri, plain_memory)))]
+mod large_block;
 pub(crate) mod lock;
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod mapped;
@@ -47,9 +51,15 @@ mod os;
 pub(crate) mod page_map;
 #[cfg(any(loom, miri, plain_memory))]
 mod plain;
+#[cfg(plain_memory)]
+mod plain_blocks;
 #[cfg(any(not(any(loom, miri, plain_memory)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod pool;
+#[cfg(not(any(loom, miri, plain_memory)))]
+mod pools;
+#[cfg(not(any(loom, miri, plain_memory)))]
+mod released;
 #[cfg(any(feature = "runtime", all(test, not(loom))))]
 pub(crate) mod reserve;
 #[cfg(any(not(any(loom, miri, plain_memory)), test))]
@@ -69,59 +79,7 @@ use mapped as backend;
 #[cfg(any(loom, miri, plain_memory))]
 use plain as backend;
 
-/// The largest alignment that [`allocate`] accepts, in bytes.
-pub const MAX_ALIGN: usize = 4096;
-
-/// Every block starts at a multiple of this many bytes, whatever alignment was asked for.
-pub const MIN_ALIGN: usize = 64;
-
-/// A block that now belongs to the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// First byte.
-    pub start: NonNull<u8>,
-    /// Usable bytes, at least what was asked for.
-    pub size: usize,
-    /// All `size` bytes are known to be zero.
-    pub zeroed: bool,
-}
-
-/// A block after [`try_grow_in_place`] or [`remap`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resized {
-    /// First byte.
-    pub start: NonNull<u8>,
-    /// Usable bytes, at least what was asked for.
-    pub size: usize,
-    /// The bytes `zeroed_from..size` are known to be zero; equals `size` where nothing is known.
-    pub zeroed_from: usize,
-}
-
-/// A live block, as [`block_of`] sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockInfo {
-    /// First byte.
-    pub start: NonNull<u8>,
-    /// Usable bytes.
-    pub size: usize,
-}
-
-/// Memory could not be had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AllocError {
-    /// Bytes asked for.
-    pub size: usize,
-    /// Alignment asked for.
-    pub align: usize,
-}
-
-impl fmt::Display for AllocError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "could not allocate {} bytes aligned to {}", self.size, self.align)
-    }
-}
-
-impl std::error::Error for AllocError {}
+pub use block::{AllocError, Block, BlockInfo, MAX_ALIGN, MIN_ALIGN, Resized};
 
 /// A block of at least `size` bytes (at least 1), aligned to `align` (a power of two, at most
 /// [`MAX_ALIGN`]). The contents are arbitrary unless [`Block::zeroed`] says otherwise.

@@ -8,15 +8,17 @@
 
 use std::{
     alloc::{self, Layout},
-    collections::BTreeMap,
     ops::DerefMut,
     ptr::NonNull,
 };
 
-use super::{AllocError, Block, BlockInfo, MIN_ALIGN, Resized};
+use super::block::{AllocError, Block, BlockInfo, MIN_ALIGN, Resized};
 
 /// The layout that each live block was allocated with, by its start.
-type Layouts = BTreeMap<usize, Layout>;
+#[cfg(not(plain_memory))]
+type Layouts = std::collections::BTreeMap<usize, Layout>;
+#[cfg(plain_memory)]
+use super::plain_blocks::Layouts;
 
 #[cfg(not(plain_memory))]
 fn blocks() -> impl DerefMut<Target = Layouts> {
@@ -25,14 +27,10 @@ fn blocks() -> impl DerefMut<Target = Layouts> {
     BLOCKS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Held around every fork.
-#[cfg(plain_memory)]
-pub(super) static BLOCKS: super::lock::Lock<Layouts> = super::lock::Lock::new(Layouts::new());
-
 #[cfg(plain_memory)]
 fn blocks() -> impl DerefMut<Target = Layouts> {
     super::fork::arm();
-    BLOCKS.lock()
+    super::plain_blocks::BLOCKS.lock()
 }
 
 pub(super) fn allocate(size: usize, align: usize) -> Result<Block, AllocError> {

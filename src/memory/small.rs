@@ -4,30 +4,17 @@ use std::{cell::UnsafeCell, ptr::NonNull};
 
 use super::{
     directory::{self, Record},
-    fork,
-    lock::Lock,
-    metadata, os,
+    fork, metadata, os,
     page_map::SLAB,
     pool::{FreeSlot, Pool},
+    pools::{POOLS, SPANS, Unused},
     size_class::{CLASSES, cached_blocks, class_size, span_size},
     span::{Slot, Span},
     thread_cache::Bin,
 };
 
-/// One pool a class.
-pub(super) static POOLS: [Lock<Pool>; CLASSES] = [const { Lock::new(Pool::EMPTY) }; CLASSES];
-
-/// Address space that spans are cut from.
-pub(super) static SPANS: Lock<Unused> = Lock::new(Unused { start: 0, end: 0 });
-
 /// Bytes mapped at a time for spans; no page is touched before a block there is used.
 const SPAN_CHUNK: usize = 4 << 20;
-
-/// A mapped range that no span has yet.
-pub(super) struct Unused {
-    start: usize,
-    end: usize,
-}
 
 /// The bins of a thread, given back when it ends.
 struct Cache(UnsafeCell<[Bin; CLASSES]>);

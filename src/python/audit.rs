@@ -3,7 +3,7 @@
 
 use crate::{
     audit::{self, Code, Frame, Interpreter, Line, Operation, Session, Sites, Stack, Where},
-    dtype::{errors, register},
+    dtype::handle::{errors, registry},
     erased::ElementType,
 };
 use pyo3::{
@@ -30,7 +30,7 @@ const INTERPRETER: Interpreter = Interpreter { walk, adopt, line, release };
 #[pyo3(name = "_audit_begin")]
 pub fn begin(trace: bool, libraries: Vec<(String, bool)>) -> u64 {
     *LIBRARIES.write().unwrap_or_else(PoisonError::into_inner) = libraries;
-    audit::begin(&register::elements(), Some(INTERPRETER), trace)
+    audit::begin(&registry::elements(), Some(INTERPRETER), trace)
 }
 
 /// Ends an audit.
@@ -49,7 +49,7 @@ pub fn end(number: u64) {
 #[pyfunction]
 #[pyo3(name = "_audit_books")]
 pub fn books<'py>(py: Python<'py>, number: u64) -> PyResult<Bound<'py, PyDict>> {
-    let elements = register::elements();
+    let elements = registry::elements();
     let books = audit::with(number, |session, sites| Books::copy(py, session, sites, &elements))
         .ok_or_else(|| PyRuntimeError::new_err("this audit has ended"))?;
     books.to_python(py)

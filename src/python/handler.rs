@@ -2,7 +2,12 @@
 //! code by handler mode (`handler_mode`).
 
 use crate::{
-    dtype::{access, alone, arming, errors, register},
+    dtype::{
+        handle::{errors, registry},
+        loops::{access, alone},
+        scalars::proxy,
+        slots::arming,
+    },
     handler as functions, lock,
     numpy_abi::{self, Array, MEM_HANDLER, PyDataMem_Handler, PyDataMemAllocator},
 };
@@ -49,7 +54,7 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     };
     module.add("_mem_handler", &capsule)?;
     functions::set_unraisable_hook(|failure| errors::write_unraisable(failure, errors::MEMORY));
-    crate::dtype::loan::install();
+    proxy::install();
     alone::learn();
     lock::set_wait_hook(wait_without_gil);
     lock::set_wait_check(may_wait);
@@ -66,7 +71,7 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// arrays live by their cells alone.
 pub fn probe_arming(py: Python<'_>) -> PyResult<()> {
     let numpy = numpy_abi::import(py)?;
-    let Some(dtype) = register::all().first().copied() else { return Ok(()) };
+    let Some(dtype) = registry::all().first().copied() else { return Ok(()) };
     // SAFETY: GIL held; new references, dropped below.
     let works = unsafe {
         let before = Bound::from_owned_ptr_or_err(py, numpy.get_handler())?;

@@ -3,7 +3,10 @@
 
 use super::handler::{self, NAME};
 use crate::{
-    dtype::{arming, library, trampoline},
+    dtype::{
+        handle::{library, trampoline},
+        slots::arming,
+    },
     handler as functions,
     numpy_abi::{self, MEM_HANDLER, PyDataMem_Handler, PyDataMemAllocator},
     segment::Host,

@@ -4,8 +4,8 @@ use crate::{
     abi,
     dtype::{
         DType,
-        access::{self, Run},
-        errors,
+        handle::errors,
+        loops::access::{self, Run},
     },
     erased::{Cells, Failure},
     numpy_abi::{self, Array},

@@ -7,7 +7,11 @@ mod inspect;
 
 use crate::{
     abi, c_api,
-    dtype::{self, errors, register},
+    dtype::{
+        self,
+        handle::{errors, registry},
+        scalar_class,
+    },
     elements, faults, memory, numpy_abi, segment,
 };
 use pyo3::{
@@ -75,7 +79,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         }
         return Ok(());
     }
-    if register::all().iter().any(|dtype| dtype.element().name().starts_with("denizen.")) {
+    if registry::all().iter().any(|dtype| dtype.element().name().starts_with("denizen.")) {
         return Err(PyImportError::new_err(
             "an earlier import of denizen failed half-way, after it had registered its types, which \
              stay for the rest of the process; see the error of that import, and start a new process",
@@ -95,7 +99,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     handler::install(py, module)?;
     module.add("_C_API", c_api::capsule(py)?)?;
     // Before the bundled types: it is a base of their scalar classes.
-    module.add("_Indexed", dtype::scalar_index::make_base_class(py)?)?;
+    module.add("_Indexed", scalar_class::subscript::make_base_class(py)?)?;
     // SAFETY: GIL held; the module is alive; the table works from here on.
     unsafe { elements::register(c_api::table(), module.as_ptr().cast()) }
         .map_err(|_raised| PyErr::fetch(py))?;
@@ -142,14 +146,14 @@ fn refuse_other_interpreters(py: Python<'_>) -> PyResult<()> {
 /// Names of the registered element types, in the order of registration.
 #[pyfunction]
 fn types() -> Vec<&'static str> {
-    register::elements().iter().map(|element| element.name()).collect()
+    registry::elements().iter().map(|element| element.name()).collect()
 }
 
 /// Counters of each registered element type.
 #[pyfunction]
 fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
-    for element in register::elements() {
+    for element in registry::elements() {
         let read = element.counters().read();
         let counters = PyDict::new(py);
         counters.set_item("live", read.live)?;
@@ -167,7 +171,7 @@ fn stats(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 
 /// The DType of a type's full name; imports the module that registers it where needed.
 fn dtype_by_name(py: Python<'_>, name: &str) -> PyResult<&'static dtype::DType> {
-    if let Some(dtype) = register::dtype_named(name) {
+    if let Some(dtype) = registry::dtype_named(name) {
         return Ok(dtype);
     }
     let module = name.rsplit_once('.').map_or(name, |(module, _)| module);
@@ -178,7 +182,7 @@ fn dtype_by_name(py: Python<'_>, name: &str) -> PyResult<&'static dtype::DType> 
         error.set_cause(py, Some(cause));
         error
     })?;
-    register::dtype_named(name).ok_or_else(|| {
+    registry::dtype_named(name).ok_or_else(|| {
         PyKeyError::new_err(format!("the module {module} registers no element type {name}"))
     })
 }
@@ -197,7 +201,7 @@ fn dtype_of(py: Python<'_>, name: &str) -> PyResult<Py<PyAny>> {
 #[pyo3(name = "_scalar_from_bytes")]
 fn scalar_from_bytes(py: Python<'_>, name: &str, bytes: &[u8]) -> PyResult<Py<PyAny>> {
     let dtype = dtype_by_name(py, name)?;
-    dtype::scalar::scalar_from_bytes(py, dtype, bytes)
+    scalar_class::pickle::scalar_from_bytes(py, dtype, bytes)
 }
 
 /// Has a step of the process fail once, after `after` more of its kind went well; with None it only

@@ -2,14 +2,14 @@
 //! reducing.
 
 use super::cells::{Number, check_element, failure};
-use super::floats::{Long, Scalar};
-use super::oracle::{self, Refused, Value};
+use super::floats::Scalar;
+use super::oracle::{self, Long, Refused, Value};
+use super::products;
 use super::seeds::{FloatSeed, Seed, pick};
 use arbitrary::Arbitrary;
 use denizen::abi::{
     ERROR_OVERFLOW, ERROR_VALUE, LoopFn, OPERAND_NUMPY, OPERAND_SELF, Operand, Report,
 };
-use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::Zero;
 use std::ffi::{CStr, c_void};
@@ -181,7 +181,7 @@ pub fn check_loop<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
             std::slice::from_raw_parts(entry.operands, count),
         )
     };
-    if super::products::signature(name).is_some() {
+    if products::signature(name).is_some() {
         return;
     }
     let inputs = entry.input_count as usize;
@@ -346,10 +346,4 @@ pub fn check_cast<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
             }
         }
     }
-}
-
-/// A value for a table that has none.
-pub fn seed_value<T: Number>(seeds: &[Seed], index: usize) -> BigRational {
-    let none = || BigRational::from(BigInt::zero());
-    pick(seeds, index).map_or_else(none, |seed| seed.value(T::FRACTIONS))
 }

@@ -1,5 +1,6 @@
 //! The two types behind one interface, and what a failed call said.
 
+use super::seeds::{Seed, pick};
 use denizen::{
     abi::{self, Report, SaveFn, Sink, Status},
     client::Definition,
@@ -7,7 +8,7 @@ use denizen::{
 };
 use num_bigint::BigInt;
 use num_rational::BigRational;
-use num_traits::One;
+use num_traits::{One, Zero};
 use std::ffi::c_void;
 use std::fmt::Debug;
 
@@ -140,4 +141,10 @@ pub fn bytes_of<T: Number>(save: SaveFn, context: *mut c_void, cell: &T) -> Vec<
     let status = unsafe { save(context, cell, &raw mut sink, &raw mut report) };
     assert_eq!(failure(status, &report), None, "{}", report.text());
     written
+}
+
+/// A value for a table that has none.
+pub fn seed_value<T: Number>(seeds: &[Seed], index: usize) -> BigRational {
+    let none = || BigRational::from(BigInt::zero());
+    pick(seeds, index).map_or_else(none, |seed| seed.value(T::FRACTIONS))
 }

@@ -1,18 +1,10 @@
 //! NumPy's own numbers as bytes, and rounding by its definition.
 
-use super::oracle::Value;
+use super::oracle::{Long, Value};
 use super::seeds::FloatSeed;
 use num_bigint::{BigInt, Sign};
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
-
-/// A long double by its value.
-#[derive(Clone, Debug)]
-pub enum Long {
-    NotANumber,
-    Infinite { negative: bool },
-    Finite(BigRational),
-}
 
 /// A built-in type of NumPy that casts and loops of the bundled types have as operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

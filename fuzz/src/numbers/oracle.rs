@@ -1,6 +1,6 @@
 //! What each ufunc should give, by the second implementation and by Python's definitions.
 
-use super::{cells::MOST_BITS, floats::Long};
+use super::cells::MOST_BITS;
 use denizen::abi::{ERROR_OVERFLOW, ERROR_VALUE, ERROR_ZERO_DIVISION, ErrorKind};
 use denizen::elements::MAX_BITS;
 use num_bigint::BigInt;
@@ -8,6 +8,14 @@ use num_integer::Integer as _;
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 use std::cmp::Ordering;
+
+/// A long double by its value.
+#[derive(Clone, Debug)]
+pub enum Long {
+    NotANumber,
+    Infinite { negative: bool },
+    Finite(BigRational),
+}
 
 /// What an operand holds.
 #[derive(Clone, Debug)]

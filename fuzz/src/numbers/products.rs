@@ -1,7 +1,6 @@
 //! Products of vectors and matrices.
 
-use super::call::seed_value;
-use super::cells::{Number, check_element, failure};
+use super::cells::{Number, check_element, failure, seed_value};
 use super::seeds::Seed;
 use denizen::abi::Report;
 use num_rational::BigRational;

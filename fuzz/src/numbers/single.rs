@@ -1,7 +1,6 @@
 //! What is no loop: comparison, sorting, truth, hash, and where reductions start.
 
-use super::call::seed_value;
-use super::cells::{Number, balanced, check_element, failure};
+use super::cells::{Number, balanced, check_element, failure, seed_value};
 use super::seeds::Seed;
 use denizen::abi::Report;
 use num_bigint::BigInt;

@@ -3,8 +3,8 @@
 use super::{assert_balanced, live};
 use crate::abi;
 use crate::client::data::Adopted;
+use crate::client::geometry::Geometry;
 use crate::client::storage::CellLayout;
-use crate::client::view::Geometry;
 use crate::testing::{Step, Tracer};
 
 fn geometry(data: *mut u8, shape: &[usize], strides: &[isize]) -> Geometry {

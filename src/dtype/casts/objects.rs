@@ -1,9 +1,12 @@
 //! Python's numbers as elements, through the casts of NumPy's.
 
-use super::{find, text_form::TextForm};
 use crate::{
     abi::{self, Report},
-    dtype::{DType, access::Run, convert},
+    dtype::{
+        casts::{table, text_form::TextForm},
+        handle::{DType, errors},
+        loops::access::Run,
+    },
     erased::Failure,
     numpy_abi::{self, NumpyApi, PyArray_DTypeMeta},
 };
@@ -18,7 +21,7 @@ use std::ptr;
 /// What the client's cast fails with; the cell is vacant then.
 ///
 /// # Safety
-/// `object` is a Python object, `cell` vacant and aligned and nobody else's; GIL held.
+/// `object` is a Python object, `cell` vacant and aligned and the caller's alone; GIL held.
 pub unsafe fn number_into_cell(
     dtype: &'static DType,
     object: *mut ffi::PyObject,
@@ -27,7 +30,7 @@ pub unsafe fn number_into_cell(
     let Some(numpy) = numpy_abi::get() else { return Ok(false) };
     let to = Run::write(cell, dtype.element().size() as isize, 1);
     let convert = |from: *mut PyArray_DTypeMeta, value: &mut [u64; 2]| {
-        let Some(entry) = find(from, dtype.class()) else { return Ok(false) };
+        let Some(entry) = table::find(from, dtype.class()) else { return Ok(false) };
         let source = Run::read(value.as_mut_ptr().cast(), 8, 1);
         // SAFETY: one value of that type, and the caller's cell.
         unsafe { entry.convert(TextForm::None, to, source) }.map(|()| true)
@@ -47,7 +50,7 @@ pub unsafe fn number_into_cell(
         }
         let integer = ffi::PyNumber_Index(object);
         if integer.is_null() {
-            return Err(convert::already_raised());
+            return Err(errors::already_raised());
         }
         let outcome = integer_into_cell(numpy, dtype, integer, to, convert);
         ffi::Py_DECREF(integer);
@@ -86,7 +89,7 @@ unsafe fn integer_into_cell(
     }
     let element = dtype.element();
     let Some(from_text) = element.vtable().from_text else {
-        return if find(signed, dtype.class()).is_some() {
+        return if table::find(signed, dtype.class()).is_some() {
             Err(Failure::new(
                 abi::ERROR_OVERFLOW,
                 format!("the int is out of the range of 64 bits that {} takes", element.name()),
@@ -105,7 +108,7 @@ unsafe fn integer_into_cell(
             ffi::PyUnicode_AsUTF8AndSize(text, &mut size)
         };
         let outcome = if bytes.is_null() {
-            Err(convert::already_raised())
+            Err(errors::already_raised())
         } else {
             let mut report = Report::new();
             let context = element.vtable().context;

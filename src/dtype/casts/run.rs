@@ -1,14 +1,21 @@
 //! A cast at work: locks and ledger around it, blocks, and what each route does with a block.
 
-use super::{CastEntry, Client, Route, find, text, text_form::TextForm};
 use crate::{
     abi::{self, Report},
     audit::Operation,
     dtype::{
-        access::{self, BLOCK, Run},
-        class, errors,
-        numbers::{self, CHUNK, Chunk, Values},
-        trampoline, traverse, watched, within,
+        casts::{
+            numbers::{self, CHUNK, Chunk, Values},
+            table::{self, CastEntry, Client, Route},
+            text,
+            text_form::TextForm,
+        },
+        cells::clear_cells,
+        handle::{errors, trampoline},
+        loops::{
+            access::{self, BLOCK, Run},
+            align, audited, flags, transfer,
+        },
     },
     erased::{ElementType, Exclusive, Failure, Staging},
     numpy_abi::{
@@ -47,7 +54,7 @@ impl CastEntry {
         // Whatever became of the cast, the source is not NumPy's to clear any more: it gave the
         // cells away.
         // SAFETY: the same contract.
-        converted.and(unsafe { traverse::clear_cells(element, from) })
+        converted.and(unsafe { clear_cells(element, from) })
     }
 
     /// The operands, output first.
@@ -104,7 +111,7 @@ impl CastEntry {
                     let outcome = self.block(form, made, from, right);
                     let done = outcome.as_ref().map_or_else(|failure| failure.done, |()| count);
                     let done = to.part(0, done.min(count));
-                    within::put_staged(element, (done, segment), right, staging, 0);
+                    transfer::put_staged(element, (done, segment), right, staging, 0);
                     outcome
                 }
             })
@@ -127,7 +134,7 @@ impl CastEntry {
         right: Exclusive<'_>,
     ) -> Result<(), Failure> {
         let aligned = |index: usize, run: Run| {
-            self.elements[index].is_none_or(|element| within::is_aligned(element, run))
+            self.elements[index].is_none_or(|element| align::is_aligned(element, run))
         };
         if aligned(0, from) && aligned(1, to) {
             // SAFETY: the caller's promise.
@@ -300,7 +307,7 @@ fn pieces<const SIZE: usize>(
     Ok(())
 }
 
-/// Lends one cell at an aligned address, or one value of a built-in type as it is.
+/// Runs `work` on one cell at an aligned address, or one value of a built-in type as it is.
 ///
 /// # Safety
 /// `run` is one cell or value, exclusively this thread's for the reason given.
@@ -314,7 +321,7 @@ unsafe fn visit(
         None => work(run),
         // SAFETY: the caller's promise.
         Some(element) => unsafe {
-            within::with_aligned_cell(element, run.data, right, |cell| {
+            align::with_aligned_cell(element, run.data, right, |cell| {
                 work(Run { data: cell.address(0), ..run })
             })
         },
@@ -324,7 +331,7 @@ unsafe fn visit(
 /// As [`visit`], of what is only read.
 ///
 /// # Safety
-/// `run` is one cell or value that nobody writes meanwhile.
+/// `run` is one cell or value that no thread writes meanwhile.
 unsafe fn visit_source(
     element: Option<&'static ElementType>,
     run: Run,
@@ -334,14 +341,14 @@ unsafe fn visit_source(
         None => work(run),
         // SAFETY: the caller's promise.
         Some(element) => unsafe {
-            within::with_aligned_source(element, run.data, |data| {
+            align::with_aligned_source(element, run.data, |data| {
                 work(Run { data: data.cast_mut(), ..run })
             })
         },
     }
 }
 
-pub(super) unsafe extern "C" fn get_loop(
+pub unsafe extern "C" fn get_loop(
     context: *mut PyArrayMethod_Context,
     _aligned: c_int,
     move_references: c_int,
@@ -358,7 +365,7 @@ pub(super) unsafe extern "C" fn get_loop(
                 let descr: *mut PyArray_Descr = *(*context).descriptors.add(index);
                 ffi::Py_TYPE(descr.cast()).cast()
             };
-            let Some(entry) = find(class_of(0), class_of(1)) else {
+            let Some(entry) = table::find(class_of(0), class_of(1)) else {
                 errors::set(
                     abi::ERROR_RUNTIME,
                     "denizen has no record of a cast that it registered",
@@ -368,11 +375,11 @@ pub(super) unsafe extern "C" fn get_loop(
             let moves = move_references != 0 && entry.elements[0].is_some();
             *out_loop = Some(if moves { cast_loop::<true> } else { cast_loop::<false> });
             *out_auxdata = ptr::from_ref(entry).cast_mut().cast();
-            *flags = class::cast_flags();
+            *flags = flags::cast_flags();
             if moves {
-                watched::watch::<CastLoop<true>>(out_loop);
+                audited::audit_loop::<CastLoop<true>>(out_loop);
             } else {
-                watched::watch::<CastLoop<false>>(out_loop);
+                audited::audit_loop::<CastLoop<false>>(out_loop);
             }
         }
         0
@@ -381,7 +388,7 @@ pub(super) unsafe extern "C" fn get_loop(
 
 struct CastLoop<const MOVES: bool>;
 
-impl<const MOVES: bool> watched::Watched for CastLoop<MOVES> {
+impl<const MOVES: bool> audited::Audited for CastLoop<MOVES> {
     const LOOP: StridedLoop = cast_loop::<MOVES>;
 
     unsafe fn operation(auxdata: *const NpyAuxData) -> Operation {

@@ -5,17 +5,20 @@
 //! [`DEFAULT_LENGTH`] characters, as other user dtypes do with a length of their own; longer text
 //! goes to `StringDType`, which has no size.
 
-use super::text_form::{TextForm, UCS4};
 use crate::{
-    abi::{self, Report, Sink, Status},
-    dtype::{DType, access::Run, trampoline, within},
+    abi::{self, Report, Sink},
+    dtype::{
+        casts::text_form::{TextForm, UCS4},
+        handle::{DType, errors, trampoline},
+        loops::{access::Run, sink},
+    },
     erased::{ElementType, Failure},
     numpy_abi::{self, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethodObject, flags::*},
 };
 use pyo3::ffi;
 use std::ffi::{c_int, c_void};
 
-/// Characters of a text dtype whose size nobody gave.
+/// Characters of a text dtype whose size is not given.
 const DEFAULT_LENGTH: usize = 64;
 
 /// Reads values from text.
@@ -30,7 +33,7 @@ pub(super) unsafe fn from_text(
     from: Run,
 ) -> Result<(), Failure> {
     let Some(load) = element.vtable().from_text else {
-        return Err(within::missing(element, "conversion from text"));
+        return Err(errors::missing(element, "conversion from text"));
     };
     let mut text = String::new();
     for index in 0..to.count {
@@ -52,7 +55,7 @@ pub(super) unsafe fn from_text(
 /// Writes values as text.
 ///
 /// # Safety
-/// `from` is aligned cells of `element` under rule 1 that nobody writes, `to` room for as many
+/// `from` is aligned cells of `element` under rule 1 that no thread writes, `to` room for as many
 /// values of the form.
 pub(super) unsafe fn to_text(
     element: &ElementType,
@@ -61,13 +64,13 @@ pub(super) unsafe fn to_text(
     from: Run,
 ) -> Result<(), Failure> {
     let Some(save) = element.vtable().to_text else {
-        return Err(within::missing(element, "conversion to text"));
+        return Err(errors::missing(element, "conversion to text"));
     };
     let mut bytes: Vec<u8> = Vec::new();
     for index in 0..to.count {
         let (value, cell) = (to.part(index, 1).data, from.part(index, 1).data);
         bytes.clear();
-        let mut sink = Sink { write: append, context: (&raw mut bytes).cast() };
+        let mut sink = Sink { write: sink::append, context: (&raw mut bytes).cast() };
         let mut report = Report::new();
         // SAFETY: the caller's promise, the vtable's contract; the sink lives through the call.
         let result = unsafe {
@@ -85,23 +88,6 @@ pub(super) unsafe fn to_text(
         result.map_err(|failure| failure.at(index))?;
     }
     Ok(())
-}
-
-/// Collects what a client writes.
-unsafe extern "C" fn append(sink: *mut Sink, bytes: *const u8, size: usize) -> Status {
-    trampoline::failing(abi::FAILED, || {
-        // SAFETY: the sink of `to_text`, whose context is its vector; `size` readable bytes.
-        unsafe {
-            let collected = &mut *(*sink).context.cast::<Vec<u8>>();
-            if collected.try_reserve(size).is_err() {
-                return abi::FAILED;
-            }
-            if size > 0 {
-                collected.extend_from_slice(std::slice::from_raw_parts(bytes, size));
-            }
-        }
-        abi::OK
-    })
 }
 
 /// From text: whatever the size and byte order, and there is one descriptor to cast to.
@@ -129,7 +115,7 @@ pub(super) unsafe extern "C" fn resolve_from_text(
 }
 
 /// To text of the given size, or of the default one. As for NumPy's integers the cast is safe where
-/// nobody gave a size, else within the kind.
+/// no size is given, else within the kind.
 pub(super) unsafe extern "C" fn resolve_to_text(
     _method: *mut PyArrayMethodObject,
     dtypes: *const *mut PyArray_DTypeMeta,
@@ -169,7 +155,7 @@ pub(super) unsafe extern "C" fn resolve_to_text(
 /// GIL held; a text DType.
 unsafe fn new_text_descr(class: *mut PyArray_DTypeMeta) -> *mut PyArray_Descr {
     let Some(numpy) = numpy_abi::get() else { return std::ptr::null_mut::<c_void>().cast() };
-    // SAFETY: the caller's promise; the copy is ours to change before anybody sees it.
+    // SAFETY: the caller's promise; the copy is ours to change before it is seen.
     unsafe {
         let type_num = (*class).type_num;
         if type_num == NPY_VSTRING {

@@ -6,7 +6,7 @@
 //! and have the same pointer; what is derived later inherits it. `ndarray.__setitem__`, an object
 //! that keeps the pointer, follows.
 
-use super::{super::trampoline, each_class};
+use super::{super::handle::trampoline, each_class};
 use pyo3::{ffi, prelude::*, types::PyType};
 use std::{
     ffi::{c_int, c_void},

@@ -7,7 +7,7 @@
 //! ones Python would refuse `ndarray.__new__(subclass, ..)` as not safe. What makes arrays in C
 //! (`np.empty`, results of operations, views) does not come here.
 
-use super::{super::trampoline, each_class, holds_ours};
+use super::{super::handle::trampoline, each_class, holds_ours};
 use crate::numpy_abi::{self, NumpyApi, PyArray_Descr};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},

@@ -17,7 +17,7 @@
 //! The address itself is not hidden (`ctypes.data`, `__array_interface__`): programs that write to
 //! addresses are their own affair.
 
-use super::{super::trampoline, each_class, holding::shows_ours, wrap_method};
+use super::{super::handle::trampoline, each_class, holding::shows_ours, wrap_method};
 use crate::numpy_abi::NumpyApi;
 use pyo3::{
     exceptions::{PyAttributeError, PyImportError, PyTypeError},

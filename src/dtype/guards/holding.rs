@@ -65,7 +65,7 @@ pub(super) unsafe fn for_cells(
             return Ok(());
         }
         // An exception that waits stays.
-        super::errors::keeping_exception(|| {
+        super::super::handle::errors::keeping_exception(|| {
             let outcome = for_fields(descr.cast(), offset, visit);
             ffi::PyErr_Clear();
             outcome

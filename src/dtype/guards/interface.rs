@@ -7,7 +7,7 @@
 //! elements in memory that is neither an array's nor an owner's. Where another function converts such
 //! an object on its way, or finds it in a list, nothing of ours is asked (`docs/numpy.md`).
 
-use super::{super::trampoline, holding::holds_ours};
+use super::{super::handle::trampoline, holding::holds_ours};
 use crate::{
     numpy_abi::{self, NumpyApi, PyArrayObject, PyVoidScalarObject, flags::*},
     owner_map,

@@ -7,7 +7,10 @@
 //! Both are wrapped in their `PyMethodDef`, which Python reads at every call: for such arrays of
 //! ours the copy is made here, where its failure is an exception, and assigned back.
 
-use super::super::{DType, fallible::text, trampoline};
+use super::super::{
+    DType,
+    handle::{pyobj::text, trampoline},
+};
 use crate::numpy_abi::{NumpyApi, PyArrayObject, flags::*};
 use pyo3::{
     ffi,

@@ -9,8 +9,8 @@
 use super::{
     super::{
         DType,
-        access::{self, Place},
-        errors,
+        handle::errors,
+        loops::access::{self, Place},
     },
     holding::holds_ours,
 };

@@ -5,7 +5,11 @@
 //! a result that comes with an exception is given up, and the exception is what the caller sees.
 
 use super::{
-    super::{arming, errors, later::Resizing, trampoline},
+    super::{
+        cells::later::Resizing,
+        handle::{errors, trampoline},
+        slots::arming,
+    },
     raw, state,
 };
 use crate::{erased::Failure, handler::refusal::Asking, numpy_abi::NumpyApi};

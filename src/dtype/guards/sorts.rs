@@ -5,7 +5,7 @@
 //! which copies keys that are not contiguous.
 
 use super::{
-    super::{fallible::text, trampoline},
+    super::handle::{pyobj::text, trampoline},
     holds_ours,
 };
 use crate::{

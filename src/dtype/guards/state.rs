@@ -14,9 +14,10 @@
 
 use super::{
     super::{
-        DType,
-        access::{self, Run},
-        arming, errors, trampoline, traverse,
+        DType, cells,
+        handle::{errors, trampoline},
+        loops::access::{self, Run},
+        slots::arming,
     },
     holding::{for_cells, holds_ours},
 };
@@ -366,7 +367,7 @@ unsafe fn clear(array: *mut PyArrayObject, size: usize) {
         for (element, offset, count) in runs {
             for cell in 0..count {
                 let first = data.add(offset + cell * element.size());
-                let cleared = traverse::clear_cells(element, Run::write(first, step, size));
+                let cleared = cells::clear_cells(element, Run::write(first, step, size));
                 if let Err(failure) = cleared {
                     errors::write_unraisable(&failure, errors::DESTRUCTOR);
                 }

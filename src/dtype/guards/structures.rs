@@ -9,7 +9,7 @@
 //! * a dtype with elements takes no state, and no dtype takes fields of elements so;
 //! * it is pickled as what makes a new one, `np.dtype({"names": .., "formats": .., ..})`.
 
-use super::{super::trampoline, holding::holds_ours, wrap_method};
+use super::{super::handle::trampoline, holding::holds_ours, wrap_method};
 use crate::numpy_abi::{self, NumpyApi, PyArray_Descr, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},

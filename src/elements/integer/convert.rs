@@ -4,7 +4,7 @@
 use super::Integer;
 use super::value::{Parts, SMALL_MAX, SMALL_MIN};
 use crate::client::{Decoded, Half, LongDouble};
-use crate::elements::nearest::{Float, fitting, nearest_integer};
+use crate::elements::rounding::{Float, fitting, nearest_integer};
 use crate::elements::{NumberError, Rational};
 use dashu_base::{BitTest, Sign};
 use dashu_int::IBig;

@@ -1,4 +1,4 @@
-//! The hot loops, over words: blocks of small values without a branch an element, then element
+//! The raw loops, over words: blocks of small values without a branch an element, then element
 //! by element, then big arithmetic.
 //!
 //! An output cell may hold a live big value, and may be an input cell. So a block is computed

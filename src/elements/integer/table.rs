@@ -7,8 +7,8 @@ use crate::client::{Casting, ElementBuilder, Half, InlineDefault, LongDouble, el
 use crate::elements::NumberError;
 use crate::elements::call::loop_fn;
 use crate::elements::floats::FloatComparisons;
-use crate::elements::hot::{self, HotLoops};
 use crate::elements::products;
+use crate::elements::raw_loops::{self, RawLoops};
 use std::ffi::c_void;
 use std::str::FromStr;
 
@@ -17,42 +17,42 @@ pub fn describe() -> ElementBuilder<Integer, InlineDefault> {
     let plain = element::<Integer>("Integer");
     // SAFETY: a word of zeros is the value 0, which owns nothing.
     let cells = unsafe { plain.zero_is_default() };
-    casts(operations(hot_operations(cells)))
+    casts(operations(raw_operations(cells)))
 }
 
 type Builder = ElementBuilder<Integer, InlineDefault>;
 
 /// Loops over words.
-fn hot_operations(builder: Builder) -> Builder {
+fn raw_operations(builder: Builder) -> Builder {
     // SAFETY: each loop is one for the operands of its method, treats zero words as the value 0
     // and drops what it overwrites; `loop_fn` stops panics.
     unsafe {
         builder
             .ordering()
             .raw_sort(sort, argsort)
-            .hot_comparison("equal", loop_fn!(loops::compare::<loops::Equal>))
-            .hot_comparison("not_equal", loop_fn!(loops::compare::<loops::NotEqual>))
-            .hot_comparison("less", loop_fn!(loops::compare::<loops::Less>))
-            .hot_comparison("less_equal", loop_fn!(loops::compare::<loops::LessEqual>))
-            .hot_comparison("greater", loop_fn!(loops::compare::<loops::Greater>))
-            .hot_comparison("greater_equal", loop_fn!(loops::compare::<loops::GreaterEqual>))
-            .hot_binary("add", loop_fn!(loops::binary::<loops::Add>))
-            .hot_binary("subtract", loop_fn!(loops::binary::<loops::Subtract>))
-            .hot_binary("multiply", loop_fn!(loops::binary::<loops::Multiply>))
-            .hot_binary("minimum", loop_fn!(loops::binary::<loops::Minimum>))
-            .hot_binary("maximum", loop_fn!(loops::binary::<loops::Maximum>))
-            .hot_binary("fmin", loop_fn!(loops::binary::<loops::Minimum>))
-            .hot_binary("fmax", loop_fn!(loops::binary::<loops::Maximum>))
-            .hot_binary("bitwise_and", loop_fn!(loops::binary::<loops::And>))
-            .hot_binary("bitwise_or", loop_fn!(loops::binary::<loops::Or>))
-            .hot_binary("bitwise_xor", loop_fn!(loops::binary::<loops::Xor>))
-            .hot_unary("negative", loop_fn!(loops::unary::<loops::Negative>))
-            .hot_unary("absolute", loop_fn!(loops::unary::<loops::Absolute>))
-            .hot_binary("vecdot", loop_fn!(products::vecdot::<IntegerDot>))
-            .hot_binary("matvec", loop_fn!(products::matvec::<IntegerDot>))
-            .hot_binary("vecmat", loop_fn!(products::vecmat::<IntegerDot>))
-            .hot_binary("matmul", loop_fn!(products::matmul::<IntegerDot>))
-            .hot_ternary("numpy._core.umath:clip", loop_fn!(hot::clip::<Integer>))
+            .raw_comparison("equal", loop_fn!(loops::compare::<loops::Equal>))
+            .raw_comparison("not_equal", loop_fn!(loops::compare::<loops::NotEqual>))
+            .raw_comparison("less", loop_fn!(loops::compare::<loops::Less>))
+            .raw_comparison("less_equal", loop_fn!(loops::compare::<loops::LessEqual>))
+            .raw_comparison("greater", loop_fn!(loops::compare::<loops::Greater>))
+            .raw_comparison("greater_equal", loop_fn!(loops::compare::<loops::GreaterEqual>))
+            .raw_binary("add", loop_fn!(loops::binary::<loops::Add>))
+            .raw_binary("subtract", loop_fn!(loops::binary::<loops::Subtract>))
+            .raw_binary("multiply", loop_fn!(loops::binary::<loops::Multiply>))
+            .raw_binary("minimum", loop_fn!(loops::binary::<loops::Minimum>))
+            .raw_binary("maximum", loop_fn!(loops::binary::<loops::Maximum>))
+            .raw_binary("fmin", loop_fn!(loops::binary::<loops::Minimum>))
+            .raw_binary("fmax", loop_fn!(loops::binary::<loops::Maximum>))
+            .raw_binary("bitwise_and", loop_fn!(loops::binary::<loops::And>))
+            .raw_binary("bitwise_or", loop_fn!(loops::binary::<loops::Or>))
+            .raw_binary("bitwise_xor", loop_fn!(loops::binary::<loops::Xor>))
+            .raw_unary("negative", loop_fn!(loops::unary::<loops::Negative>))
+            .raw_unary("absolute", loop_fn!(loops::unary::<loops::Absolute>))
+            .raw_binary("vecdot", loop_fn!(products::vecdot::<IntegerDot>))
+            .raw_binary("matvec", loop_fn!(products::matvec::<IntegerDot>))
+            .raw_binary("vecmat", loop_fn!(products::vecmat::<IntegerDot>))
+            .raw_binary("matmul", loop_fn!(products::matmul::<IntegerDot>))
+            .raw_ternary("numpy._core.umath:clip", loop_fn!(raw_loops::clip::<Integer>))
     }
 }
 

@@ -5,7 +5,7 @@ use super::Rational;
 use super::value::Parts;
 use crate::client::{Decoded, Half, LongDouble};
 use crate::elements::integer::gcd_u64;
-use crate::elements::nearest::{Float, fitting, nearest_fraction, nearest_integer};
+use crate::elements::rounding::{Float, fitting, nearest_fraction, nearest_integer};
 use crate::elements::{Integer, NumberError};
 use dashu_base::Sign;
 use dashu_int::{IBig, UBig};

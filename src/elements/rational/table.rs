@@ -6,8 +6,8 @@ use crate::client::{Casting, ElementBuilder, Half, InlineDefault, LongDouble, el
 use crate::elements::Integer;
 use crate::elements::call::loop_fn;
 use crate::elements::floats::FloatComparisons;
-use crate::elements::hot::{self, HotLoops};
 use crate::elements::products;
+use crate::elements::raw_loops::{self, RawLoops};
 use std::str::FromStr;
 
 type Builder = ElementBuilder<Rational, InlineDefault>;
@@ -17,20 +17,20 @@ pub fn describe() -> Builder {
     let plain = element::<Rational>("Rational");
     // SAFETY: words of zeros are the value 0/1, which owns nothing.
     let cells = unsafe { plain.zero_is_default() };
-    casts(operations(hot_operations(cells)))
+    casts(operations(raw_operations(cells)))
 }
 
 /// Loops over cells.
-fn hot_operations(builder: Builder) -> Builder {
+fn raw_operations(builder: Builder) -> Builder {
     // SAFETY: each loop is one for the operands of its method, treats zero words as the value 0
     // and drops what it overwrites; `loop_fn` stops panics.
     unsafe {
         builder
-            .hot_binary("vecdot", loop_fn!(products::vecdot::<RationalDot>))
-            .hot_binary("matvec", loop_fn!(products::matvec::<RationalDot>))
-            .hot_binary("vecmat", loop_fn!(products::vecmat::<RationalDot>))
-            .hot_binary("matmul", loop_fn!(products::matmul::<RationalDot>))
-            .hot_ternary("numpy._core.umath:clip", loop_fn!(hot::clip::<Rational>))
+            .raw_binary("vecdot", loop_fn!(products::vecdot::<RationalDot>))
+            .raw_binary("matvec", loop_fn!(products::matvec::<RationalDot>))
+            .raw_binary("vecmat", loop_fn!(products::vecmat::<RationalDot>))
+            .raw_binary("matmul", loop_fn!(products::matmul::<RationalDot>))
+            .raw_ternary("numpy._core.umath:clip", loop_fn!(raw_loops::clip::<Rational>))
     }
 }
 

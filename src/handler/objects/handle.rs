@@ -102,3 +102,22 @@ mod tests {
         }
     }
 }
+
+/// Numbers the names, so that none is ever given twice.
+#[derive(Default)]
+pub(super) struct Generations(u64);
+
+impl Generations {
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 += 1;
+        self.0
+    }
+}
+
+/// A slot for a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) slot: u32,
+    /// The cell names it, so what is in it is the cell's value; else it is anybody's leftover.
+    pub(super) kept: bool,
+}

@@ -1,11 +1,7 @@
 //! Objects lent to cells in foreign memory: NumPy's buffers, and arrays that somebody else's
 //! handler made. Nobody says when such memory goes, so the objects are kept by age.
 
-use super::{
-    handle::{Content, Handle},
-    owned::Place,
-    tables::Generations,
-};
+use super::handle::{Content, Generations, Handle, Place};
 use crate::{
     abi,
     erased::{ElementType, Failure},

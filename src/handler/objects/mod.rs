@@ -30,15 +30,15 @@ mod tests;
 pub use handle::{CELL_ALIGN, CELL_SIZE};
 pub use lent::LENT_LIMIT;
 
-use super::functions::unraisable;
+use super::unraisable::{guarded, unraisable};
 use crate::{
     abi,
     erased::{self, ElementType, Failure, Tally},
     lock::{Request, acquire_all},
     segment::Segment,
 };
-use handle::{Content, Handle, erase};
-use owned::{Place, cell_count};
+use handle::{Content, Handle, Place, erase};
+use owned::cell_count;
 use std::{ffi::c_void, ptr::NonNull};
 
 /// What [`peek`] found.
@@ -74,7 +74,7 @@ struct Claimed {
 
 /// Runs when an array's segment is freed. The context is the number of its store.
 unsafe extern "C" fn release(context: *mut c_void) {
-    super::functions::guarded("release", (), || {
+    guarded("release", (), || {
         let store = tables::lock().stores.remove(&(context.addr() as u32));
         if let Some(tables::Store::Owned(owned)) = store {
             // SAFETY: the store is out of the tables, and the array that its objects belong to is

@@ -4,10 +4,7 @@
 //! The array's cells only name them, so whatever NumPy does to the cells, each object is destroyed
 //! once: when its slot is used again, when the array shrinks, or when it is freed.
 
-use super::{
-    handle::{CELL_SIZE, Content, Handle},
-    tables::Generations,
-};
+use super::handle::{CELL_SIZE, Content, Generations, Handle, Place};
 use crate::{
     abi,
     erased::{ElementType, Failure},
@@ -37,14 +34,6 @@ pub(super) struct Owned {
     slots: Vec<Slot>,
     /// Where the search for a slot without an owner begins.
     hint: usize,
-}
-
-/// A slot for a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) slot: u32,
-    /// The cell names it, so what is in it is the cell's value; else it is anybody's leftover.
-    pub(super) kept: bool,
 }
 
 /// How many cells a segment has.

@@ -1,7 +1,11 @@
 //! Which stores there are. No function of a client runs under this lock, which is held for
 //! look-ups only.
 
-use super::{handle::Handle, lent::Lent, owned::Owned};
+use super::{
+    handle::{Generations, Handle},
+    lent::Lent,
+    owned::Owned,
+};
 use crate::{
     erased::{ElementType, Failure},
     segment::Segment,
@@ -10,17 +14,6 @@ use std::{
     collections::HashMap,
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
 };
-
-/// Numbers the names, so that none is ever given twice.
-#[derive(Default)]
-pub(super) struct Generations(u64);
-
-impl Generations {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 += 1;
-        self.0
-    }
-}
 
 /// One place where objects of one type are kept.
 pub(super) enum Store {
