@@ -7,15 +7,14 @@
 //!   [`alone`]: when a lock costs nothing;
 //! * [`traverse`]: clear and fill-zero, [`later`]: what a resize clears; [`within`]: copy and move;
 //! * [`casts`]: to and from NumPy's types, of which [`numbers`] are converted in blocks and text
-//!   one by one, and [`void_casts`] not at all; [`promotion`]: where two types meet, [`choice`]: in
+//!   one by one; [`promotion`]: where two types meet, [`choice`]: in
 //!   which loop; [`ufuncs`]: loops, identities;
 //! * [`sort`]: sort and argsort; [`arrfuncs`]: compare, argmin, nonzero, fill, dot;
 //! * [`convert`]: to and from Python objects; [`scalar`], [`scalar_math`], [`scalar_index`]: the
 //!   scalar class that the runtime makes, its operators and its subscript;
 //! * [`loan`], [`loan_math`]: scalars of types that only move, which show cells in place;
 //! * [`watched`]: loops that say what they are while an audit runs;
-//! * [`guards`], [`methods`]: against what NumPy does wrong; [`linalg_guard`]: against silent
-//!   rounding.
+//! * [`numpy_patches`]: against what NumPy does wrong, and against silent rounding.
 
 pub mod access;
 pub mod alone;
@@ -27,14 +26,12 @@ pub mod class;
 pub mod convert;
 pub mod errors;
 mod fallible;
-pub mod guards;
 mod later;
 pub mod library;
-mod linalg_guard;
 pub mod loan;
 mod loan_math;
-mod methods;
 mod numbers;
+pub mod numpy_patches;
 mod plan;
 mod promotion;
 pub mod register;
@@ -46,7 +43,6 @@ mod spec;
 pub(crate) mod trampoline;
 pub mod traverse;
 pub mod ufuncs;
-mod void_casts;
 mod watched;
 pub mod within;
 

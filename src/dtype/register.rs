@@ -2,9 +2,9 @@
 //! loops and identities, which stay for good.
 
 use super::{
-    DType, class, library,
+    DType, class, library, numpy_patches,
     plan::{self, IdentityPlan, LoopPlan, Plan},
-    promotion, sort, ufuncs, void_casts,
+    promotion, sort, ufuncs,
 };
 use crate::{
     abi::{ConstructFn, Element, ElementSpec, ElementVTable, LoopFn},
@@ -208,11 +208,11 @@ pub unsafe fn register(
     // SAFETY: the caller's promise.
     let (element, plan) = unsafe { Plan::new(module, numpy, spec)? };
     if !element.is_copyable() {
-        super::guards::install_printing(py)?;
+        numpy_patches::install_printing(py)?;
     }
     // Numbers of ours always have digits.
     if element.vtable().to_text.is_some() && !element.name().starts_with("denizen.") {
-        super::guards::install_empty_text(py)?;
+        numpy_patches::install_empty_text(py)?;
     }
     // What follows cannot be undone.
     keep(plan.libraries, element.name())?;
@@ -226,7 +226,7 @@ pub unsafe fn register(
         error
     };
     let mut casts = plan.casts.commit(element);
-    let mut void_cast = void_casts::VoidCastSpec::new(numpy);
+    let mut void_cast = numpy_patches::void_casts::VoidCastSpec::new(numpy);
     let mut all_casts = casts.pointers();
     all_casts.push(void_cast.as_mut_ptr());
     // SAFETY: a class that was made for the type, or that no DType has (`plan::given_class`), whose

@@ -13,11 +13,11 @@
 //! | an element with an empty text is laid out as its lines, of which it has none | `print(a)` from 2.5 on | open | [`install_empty_text`], once a type of a client's has text: laid out as one empty word |
 //! | the cast from raw bytes looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `a[0] = np.void(b"x")` | open | `void_casts` brings a cast that refuses |
 //! | `c_einsum` looks up its loop at index -1, the `type_num` of every user dtype, calls what stands there | `np.einsum("i,i", a, a)` | open | `c_einsum` in its place refuses our elements |
-//! | `cumsum` looks its dtype up by `type_num`, -1 | `a.cumsum(dtype=T)` | open | [`methods`] calls `np.add.accumulate` |
-//! | `ufunc.at` casts unsafely | `np.add.at(a, 0, 0.5)` | open | [`methods`] refuses what would be rounded |
+//! | `cumsum` looks its dtype up by `type_num`, -1 | `a.cumsum(dtype=T)` | open | [`ufunc_methods`] calls `np.add.accumulate` |
+//! | `ufunc.at` casts unsafely | `np.add.at(a, 0, 0.5)` | open | [`ufunc_methods`] refuses what would be rounded |
 //! | a buffer is taken for cells, by NumPy itself refused from 2.5.2 on where it is not a structure | `np.ndarray(3, dtype, buffer)`, `np.memmap` | open | [`buffers`]: refused |
 //! | a result is returned beside the exception of an element | `a.argmax()`, `a.tolist()`, pickle | open | [`results`]: the result is given up |
-//! | an assignment of a structure is done beside the exception of a field | `a[0] = b[0]` | 2.5.2 | [`assignment`]: it has failed |
+//! | an assignment of a structure is done beside the exception of a field | `a[0] = b[0]` | 2.5.2 | [`copyswap`]: it has failed |
 //! | `compare` called though it is NULL | sorts of structures with a field that has no order | 2.5.0 | `arrfuncs` fills the slot |
 //! | bytes of cells are lent for reading and writing where no format is asked for, copied out, and found under other strides | `io.BytesIO(..).readinto(a)`, `hashlib.md5(a)`, `a.tobytes()`, `a.strides = ..` | open | [`bytes`]: refused |
 //! | a dtype changes under arrays that have it | `a.dtype.__setstate__(..)`, `a.dtype.__reduce__()[2][4].update(..)` | open | [`structures`]: refused where elements come in or go; a copy of the fields |
@@ -28,20 +28,23 @@
 //!
 //! [`holding`] says which dtypes and arrays these are.
 
-mod assignment;
 mod buffers;
 mod bytes;
+mod copyswap;
 mod holding;
 mod interface;
+mod linalg;
 mod put;
 pub mod raw;
 mod results;
 mod sorts;
 mod state;
 mod structures;
+mod ufunc_methods;
+pub(super) mod void_casts;
 
 use self::holding::holds_ours;
-use super::{DType, errors, linalg_guard, methods, trampoline};
+use super::{DType, errors, trampoline};
 use crate::numpy_abi::{NumpyApi, NumpyVersion, PyArrayObject, flags::*};
 use pyo3::{
     exceptions::{PyImportError, PyTypeError},
@@ -77,8 +80,8 @@ static NUMPY_EXTEND_LINE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 /// `ImportError` where a NumPy in need of a guard is not made as expected: it must not be used.
 pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     install_einsum(py)?;
-    linalg_guard::install(py)?;
-    methods::install(py, numpy)?;
+    linalg::install(py)?;
+    ufunc_methods::install(py, numpy)?;
     buffers::install(py, numpy)?;
     bytes::install(py, numpy)?;
     interface::install(py, numpy)?;
@@ -88,7 +91,7 @@ pub fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
     put::install(py, numpy)?;
     if numpy.version() < NumpyVersion::new(2, 5, 2) {
         install_flat_subscript(py, numpy)?;
-        assignment::install(py)?;
+        copyswap::install(py)?;
     }
     install_flat(numpy)
 }

@@ -11,7 +11,7 @@
 //!
 //! Open in NumPy. Where a method is not made as expected it is left as it is.
 
-use super::{
+use super::super::{
     DType, errors,
     fallible::{dict, text, tuple},
     register, trampoline,

@@ -9,7 +9,7 @@
 //! The functions look both names up at each call, so those that somebody imported before us are
 //! guarded as well. Where NumPy is not made as expected, it rounds: `test_linalg.py` would notice.
 
-use super::{DType, fallible::text, register};
+use super::super::{DType, fallible::text, register};
 use crate::numpy_abi::{self, PyArrayObject};
 use pyo3::{
     exceptions::PyTypeError,
