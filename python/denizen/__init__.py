@@ -27,9 +27,6 @@ from . import _main_interpreter as _main_interpreter
 
 # isort: split
 from . import _numpy_patches, linalg
-
-# Not in the first sort, where a fork may find the lock of the import held.
-from . import _sorts as _sorts
 from ._audit import Audit, LeakError, audit
 from ._inspect import Inspection, inspect
 from ._integrity import Finding, check_memory, integrity

@@ -207,13 +207,7 @@ pub unsafe fn register(
     let numpy = numpy_abi::import(py)?;
     // SAFETY: the caller's promise.
     let (element, plan) = unsafe { Plan::new(module, numpy, spec)? };
-    if !element.is_copyable() {
-        numpy_patches::install_printing(py)?;
-    }
-    // Numbers of ours always have digits.
-    if element.vtable().to_text.is_some() && !element.name().starts_with("denizen.") {
-        numpy_patches::install_empty_text(py)?;
-    }
+    numpy_patches::install_for(py, numpy, &element)?;
     // What follows cannot be undone.
     keep(plan.libraries, element.name())?;
     let element = if faults::counts_elements() { element.counted() } else { element };

@@ -53,7 +53,10 @@ mod _runtime {
         scalar_from_bytes, stats, types,
     };
     #[pymodule_export]
-    use crate::dtype::numpy_patches::raw::{reorder, while_read};
+    use crate::dtype::numpy_patches::{
+        patch_placed, patches,
+        raw::{reorder, while_read},
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

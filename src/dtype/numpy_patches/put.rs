@@ -4,71 +4,25 @@
 //! look whether the copy could be written back: they return a result beside the exception, which
 //! Python makes a `SystemError`.
 //!
-//! Both are wrapped in their `PyMethodDef`, which Python reads at every call: for such arrays of
-//! ours the copy is made here, where its failure is an exception, and assigned back.
+//! For such arrays of ours the copy is made here, where its failure is an exception, and assigned back.
 
-use super::super::{DType, fallible::text, trampoline};
-use crate::numpy_abi::{NumpyApi, PyArrayObject, flags::*};
-use pyo3::{
-    ffi,
-    prelude::*,
-    types::{PyDict, PyTuple},
+use super::{
+    super::{DType, fallible::text, trampoline},
+    calls::{Arguments, all_arguments, returned},
+    swap::{self, Original},
 };
-use std::{
-    ffi::{c_int, c_void},
-    ptr,
-    sync::atomic::{AtomicPtr, Ordering::Relaxed},
-};
+use crate::numpy_abi::{self, Array, flags::*};
+use pyo3::{ffi, prelude::*};
 
-/// NumPy's own `ndarray.put`, once it is wrapped.
-static NUMPY_PUT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-/// NumPy's own `putmask`, once it is wrapped.
-static NUMPY_PUTMASK: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static PUT: Original<ffi::PyCFunctionWithKeywords> = Original::new();
+static PUTMASK: Original<ffi::PyCFunctionFastWithKeywords> = Original::new();
 
-/// Wraps both. One that is not made as expected stays as it is.
-///
-/// # Errors
-/// What Python fails with.
-pub(super) fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
-    // SAFETY: `ndarray` is a class; GIL held.
-    let class = unsafe { Bound::from_borrowed_ptr(py, numpy.array_type().cast::<ffi::PyObject>()) };
-    let method = class.getattr("put")?;
-    let function = py.import("numpy._core._multiarray_umath")?.getattr("putmask")?;
-    // SAFETY: a method descriptor and a function of a module are what their types say; their
-    // definitions are NumPy's own, which live forever.
+pub(super) fn install(py: Python<'_>) -> PyResult<bool> {
+    let (class, functions) = (swap::class(py, "ndarray")?, swap::functions(py)?);
+    // SAFETY: a method for objects of the class, and a function.
     unsafe {
-        if ffi::Py_TYPE(method.as_ptr()) == &raw mut ffi::PyMethodDescr_Type {
-            let definition = (*method.as_ptr().cast::<ffi::PyMethodDescrObject>()).d_method;
-            let guarded = ffi::PyMethodDefPointer { PyCFunctionWithKeywords: put };
-            wrap(definition, &NUMPY_PUT, ffi::METH_VARARGS | ffi::METH_KEYWORDS, guarded);
-        }
-        if ffi::PyCFunction_CheckExact(function.as_ptr()) != 0 {
-            let definition = (*function.as_ptr().cast::<ffi::PyCFunctionObject>()).m_ml;
-            let guarded = ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: putmask };
-            wrap(definition, &NUMPY_PUTMASK, ffi::METH_FASTCALL | ffi::METH_KEYWORDS, guarded);
-        }
-    }
-    Ok(())
-}
-
-/// # Safety
-/// `definition` is NumPy's own, which lives forever, or NULL, and `guarded` is called by the
-/// convention of `flags`; GIL held.
-unsafe fn wrap(
-    definition: *mut ffi::PyMethodDef,
-    original: &AtomicPtr<c_void>,
-    flags: c_int,
-    guarded: ffi::PyMethodDefPointer,
-) {
-    // SAFETY: the caller's promise; each member of the union is a pointer to a function.
-    unsafe {
-        if !definition.is_null()
-            && (*definition).ml_flags == flags
-            && original.load(Relaxed).is_null()
-        {
-            original.store((*definition).ml_meth.PyCFunction as *mut c_void, Relaxed);
-            (*definition).ml_meth = guarded;
-        }
+        Ok(swap::method(&class, "put", &PUT, put)?
+            && swap::method(&functions, "putmask", &PUTMASK, putmask)?)
     }
 }
 
@@ -82,16 +36,12 @@ unsafe extern "C" fn put(
         // SAFETY: Python's convention for `METH_VARARGS | METH_KEYWORDS`, which the original keeps as
         // well; GIL held.
         unsafe {
-            let original: ffi::PyCFunctionWithKeywords =
-                std::mem::transmute(NUMPY_PUT.load(Relaxed));
+            let original = PUT.get();
             let py = Python::assume_attached();
             let array = Bound::from_borrowed_ptr(py, array);
-            let given = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
-            let named = Bound::from_borrowed_ptr_or_opt(py, keywords)
-                .map(|keywords| keywords.cast_into_unchecked::<PyDict>());
-            let values = given
-                .iter()
-                .chain(named.iter().flat_map(|named| named.iter().map(|(_, value)| value)));
+            let given = Arguments::new(py, arguments, keywords);
+            let named = given.named.iter().flat_map(|named| named.iter().map(|(_, value)| value));
+            let values = given.positional.iter().chain(named);
             if !needs_copy(&array, values) {
                 return original(array.as_ptr(), arguments, keywords);
             }
@@ -111,16 +61,16 @@ unsafe extern "C" fn putmask(
         // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
         // well: `count` arguments, then one for each name; GIL held.
         unsafe {
-            let original: ffi::PyCFunctionFastWithKeywords =
-                std::mem::transmute(NUMPY_PUTMASK.load(Relaxed));
-            let named = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) };
+            let original = PUTMASK.get();
             let py = Python::assume_attached();
-            let mut given: Vec<_> = (0..count + named).map(|i| *arguments.offset(i)).collect();
-            let values: Vec<_> =
-                given.iter().map(|value| Bound::from_borrowed_ptr(py, *value)).collect();
-            match values.split_first() {
-                Some((array, values)) if count > 0 && needs_copy(array, values.iter().cloned()) => {
-                    through_copy(array, |copy| {
+            let all = all_arguments(arguments, count, names);
+            let bound = |object: &*mut ffi::PyObject| Bound::from_borrowed_ptr(py, *object);
+            match all.split_first() {
+                Some((array, values))
+                    if count > 0 && needs_copy(&bound(array), values.iter().map(bound)) =>
+                {
+                    through_copy(&bound(array), |copy| {
+                        let mut given = all.to_vec();
                         given[0] = copy;
                         original(module, given.as_ptr(), count, names)
                     })
@@ -147,13 +97,7 @@ unsafe fn through_copy(
         array.set_item(py.Ellipsis(), copy)?;
         Ok(result)
     };
-    match work() {
-        Ok(result) => result.into_ptr(),
-        Err(error) => {
-            error.restore(py);
-            ptr::null_mut()
-        }
-    }
+    returned(py, work())
 }
 
 /// Whether NumPy would copy the array, with elements of ours in it.
@@ -162,14 +106,15 @@ fn needs_copy<'py>(
     mut values: impl Iterator<Item = Bound<'py, PyAny>>,
 ) -> bool {
     let Some(array) = as_array(target) else { return false };
-    // SAFETY: an array, and its descriptor.
-    let (flags, ours) = unsafe {
-        let descr = (*array).descr;
+    // SAFETY: the descriptor of a living array.
+    let is_ours = unsafe {
+        let descr = array.descr();
         let is_structure = (*descr).type_num == NPY_VOID && (*descr).flags & NPY_ITEM_REFCOUNT != 0;
-        ((*array).flags, is_structure || DType::try_of_descr(descr).is_some())
+        is_structure || DType::try_of_descr(descr).is_some()
     };
-    ours && flags & NPY_ARRAY_WRITEABLE != 0
-        && (flags & NPY_ARRAY_CARRAY != NPY_ARRAY_CARRAY
+    is_ours
+        && array.is_writeable()
+        && (!array.has_flags(NPY_ARRAY_CARRAY)
             || values.any(|value| as_array(&value).is_some() && shares_memory(target, &value)))
 }
 
@@ -184,9 +129,6 @@ fn shares_memory(one: &Bound<'_, PyAny>, other: &Bound<'_, PyAny>) -> bool {
     ask().unwrap_or(true)
 }
 
-fn as_array(object: &Bound<'_, PyAny>) -> Option<*mut PyArrayObject> {
-    let numpy = crate::numpy_abi::get()?;
-    // SAFETY: an object and a class; GIL held.
-    let is_array = unsafe { ffi::PyObject_TypeCheck(object.as_ptr(), numpy.array_type()) } != 0;
-    is_array.then(|| object.as_ptr().cast())
+fn as_array<'a>(object: &'a Bound<'_, PyAny>) -> Option<Array<'a>> {
+    Array::of(numpy_abi::get()?, object)
 }

@@ -1,76 +1,80 @@
 //! NumPy's own quicksort trusts comparisons: one that contradicts itself sends it out of the array.
 //! It sorts structures with elements, and `partition` falls back to it. So for arrays that hold our
-//! elements the methods below go through `denizen._sorts`, which asks for sorts that stay inside
+//! elements the methods below go through `denizen._numpy_patches`, which asks for sorts that stay inside
 //! whatever a comparison says. Arrays of other dtypes go straight to NumPy's method. So does `lexsort`,
 //! which copies keys that are not contiguous.
 
 use super::{
-    super::{fallible::text, trampoline},
-    holds_ours,
+    super::{DType, fallible::text, trampoline},
+    calls::{all_arguments, returned},
+    holding::holds_ours,
+    swap::{self, Original, OriginalObject},
 };
-use crate::{
-    dtype::DType,
-    numpy_abi::{Array, NumpyApi, PyArrayObject},
-};
+use crate::numpy_abi::{self, Array, PyArrayObject};
 use pyo3::{
     ffi,
     prelude::*,
-    sync::PyOnceLock,
     types::{PyList, PyTuple},
-};
-use std::{
-    ffi::{c_int, c_void},
-    ptr,
-    sync::atomic::{AtomicPtr, Ordering::Relaxed},
 };
 
 const COUNT: usize = 4;
-/// Methods of `ndarray`, and functions of `denizen._sorts`.
+/// Methods of `ndarray`, and functions of `denizen._numpy_patches`.
 const NAMES: [&str; COUNT] = ["sort", "argsort", "partition", "argpartition"];
 /// Those that our own sorts serve, for arrays whose dtype is ours.
 const SORTS: usize = 2;
 
-/// NumPy's own functions, once they are wrapped.
-static ORIGINALS: [AtomicPtr<c_void>; COUNT] = [const { AtomicPtr::new(ptr::null_mut()) }; COUNT];
+static ORIGINALS: [Original<ffi::PyCFunctionFastWithKeywords>; COUNT] =
+    [const { Original::new() }; COUNT];
 /// The same as unbound methods, for Python.
-static METHODS: [PyOnceLock<Py<PyAny>>; COUNT] = [const { PyOnceLock::new() }; COUNT];
+static METHODS: [OriginalObject; COUNT] = [const { OriginalObject::new() }; COUNT];
 
-/// Wraps the methods. One that is not made as expected stays as it is.
-pub(super) fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
-    install_one::<0>(py, numpy)?;
-    install_one::<1>(py, numpy)?;
-    install_one::<2>(py, numpy)?;
-    install_one::<3>(py, numpy)?;
-    install_lexsort(py)
+static LEXSORT: Original<ffi::PyCFunctionFastWithKeywords> = Original::new();
+static LEXSORT_FUNCTION: OriginalObject = OriginalObject::new();
+
+pub(super) fn install(py: Python<'_>) -> PyResult<bool> {
+    let class = swap::class(py, "ndarray")?;
+    let wrappers: [ffi::PyCFunctionFastWithKeywords; COUNT] =
+        [sort::<0>, sort::<1>, sort::<2>, sort::<3>];
+    for (index, wrapper) in wrappers.into_iter().enumerate() {
+        let originals = (&ORIGINALS[index], &METHODS[index]);
+        // SAFETY: methods for objects of the class.
+        if !unsafe { swap::method_with_object(&class, NAMES[index], originals, wrapper)? } {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
-/// NumPy's own `lexsort`, once it is wrapped, and the same for Python.
-static LEXSORT: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-static LEXSORT_FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-
 /// Wraps `lexsort`, of which `np.lexsort` is a dispatcher.
-fn install_lexsort(py: Python<'_>) -> PyResult<()> {
-    const FAST: c_int = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
-    let function = py.import("numpy._core._multiarray_umath")?.getattr("lexsort")?;
-    // SAFETY: a function of a module is what its type says; its definition is NumPy's own, which
-    // lives forever, as does the copy; GIL held.
-    unsafe {
-        if ffi::PyCFunction_CheckExact(function.as_ptr()) == 0 || !LEXSORT.load(Relaxed).is_null() {
-            return Ok(());
+pub(super) fn install_lexsort(py: Python<'_>) -> PyResult<bool> {
+    let originals = (&LEXSORT, &LEXSORT_FUNCTION);
+    let ours: ffi::PyCFunctionFastWithKeywords = lexsort;
+    // SAFETY: a function for any objects.
+    unsafe { swap::method_with_object(&swap::functions(py)?, "lexsort", originals, ours) }
+}
+
+unsafe extern "C" fn sort<const INDEX: usize>(
+    array: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    trampoline::slot("sort", || {
+        // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
+        // well, on an array; GIL held.
+        unsafe {
+            let descr = (*array.cast::<PyArrayObject>()).descr;
+            let is_served = INDEX < SORTS && DType::try_of_descr(descr).is_some();
+            if is_served || !holds_ours(descr) {
+                return ORIGINALS[INDEX].get()(array, arguments, count, names);
+            }
+            let py = Python::assume_attached();
+            let all = all_arguments(arguments, count, names);
+            let given = std::iter::once(&array).chain(all).copied();
+            let given = (given, count as usize + 1, names);
+            returned(py, through_python(py, NAMES[INDEX], &METHODS[INDEX], given))
         }
-        let definition = (*function.as_ptr().cast::<ffi::PyCFunctionObject>()).m_ml;
-        if (*definition).ml_flags != FAST {
-            return Ok(());
-        }
-        let module = (*function.as_ptr().cast::<ffi::PyCFunctionObject>()).m_self;
-        let copy = Box::leak(Box::new(ptr::read(definition)));
-        let original = ffi::PyCFunction_NewEx(copy, module, ptr::null_mut());
-        let original = Bound::from_owned_ptr_or_err(py, original)?.unbind();
-        let _ = LEXSORT_FUNCTION.set(py, original);
-        LEXSORT.store((*definition).ml_meth.PyCFunctionFastWithKeywords as _, Relaxed);
-        (*definition).ml_meth = ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: lexsort };
-    }
-    Ok(())
+    })
 }
 
 unsafe extern "C" fn lexsort(
@@ -81,34 +85,43 @@ unsafe extern "C" fn lexsort(
 ) -> *mut ffi::PyObject {
     trampoline::slot("lexsort", || {
         // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
-        // well: `count` arguments, then one a name; GIL held.
+        // well; GIL held.
         unsafe {
             let py = Python::assume_attached();
-            let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
             // The keys come first, in whatever way they are given: the other argument is a number.
-            let given = (0..count + named).map(|index| *arguments.offset(index));
-            let mut given = given.map(|object| Bound::from_borrowed_ptr(py, object));
-            match given.any(|object| may_hold_ours(&object)) {
-                false => {
-                    let original: ffi::PyCFunctionFastWithKeywords =
-                        std::mem::transmute(LEXSORT.load(Relaxed));
-                    original(module, arguments, count, names)
-                }
-                true => match guarded_lexsort(py, arguments, count, names) {
-                    Ok(result) => result.into_ptr(),
-                    Err(error) => {
-                        error.restore(py);
-                        ptr::null_mut()
-                    }
-                },
+            let all = all_arguments(arguments, count, names);
+            if !all.iter().any(|object| may_hold_ours(&Bound::from_borrowed_ptr(py, *object))) {
+                return LEXSORT.get()(module, arguments, count, names);
             }
+            let given = (all.iter().copied(), count as usize, names);
+            returned(py, through_python(py, "lexsort", &LEXSORT_FUNCTION, given))
         }
     })
 }
 
+/// `denizen._numpy_patches.NAME(original, ..)`, of arguments, how many of them have no name, and names.
+///
+/// # Safety
+/// Borrowed references, alive through the call, of which those at the end have names; GIL held.
+unsafe fn through_python<'py>(
+    py: Python<'py>,
+    name: &str,
+    original: &OriginalObject,
+    (given, count, names): (impl Iterator<Item = *mut ffi::PyObject>, usize, *mut ffi::PyObject),
+) -> PyResult<Bound<'py, PyAny>> {
+    let module = py.import(text(py, "denizen._numpy_patches")?)?;
+    let function = module.getattr(text(py, name)?)?;
+    let all: Vec<_> = std::iter::once(original.bind(py)?.as_ptr()).chain(given).collect();
+    // SAFETY: the caller's promise.
+    unsafe {
+        let result = ffi::PyObject_Vectorcall(function.as_ptr(), all.as_ptr(), count + 1, names);
+        Bound::from_owned_ptr_or_err(py, result)
+    }
+}
+
 /// Whether an object is an array that holds elements of ours, or a sequence that may give one.
 fn may_hold_ours(object: &Bound<'_, PyAny>) -> bool {
-    let Some(numpy) = crate::numpy_abi::get() else { return false };
+    let Some(numpy) = numpy_abi::get() else { return false };
     let is_ours = |object: &Bound<'_, PyAny>| {
         // SAFETY: the descriptor of a living array; GIL held.
         Array::of(numpy, object).map(|array| unsafe { holds_ours(array.descr()) })
@@ -125,108 +138,5 @@ fn may_hold_ours(object: &Bound<'_, PyAny>) -> bool {
         // Of other sequences, what they give is not known before it is asked for.
         // SAFETY: an object; GIL held.
         _ => unsafe { ffi::PySequence_Check(object.as_ptr()) != 0 },
-    }
-}
-
-/// `denizen._sorts.lexsort(lexsort, ..)`.
-///
-/// # Safety
-/// As for [`lexsort`].
-unsafe fn guarded_lexsort<'py>(
-    py: Python<'py>,
-    arguments: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> PyResult<Bound<'py, PyAny>> {
-    let function = py.import(text(py, "denizen._sorts")?)?.getattr(text(py, "lexsort")?)?;
-    let original = LEXSORT_FUNCTION.get(py).map_or(ptr::null_mut(), Py::as_ptr);
-    // SAFETY: the caller's promise; borrowed references, alive through the call.
-    unsafe {
-        let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
-        let mut all = vec![original];
-        all.extend((0..count + named).map(|index| *arguments.offset(index)));
-        let result =
-            ffi::PyObject_Vectorcall(function.as_ptr(), all.as_ptr(), count as usize + 1, names);
-        Bound::from_owned_ptr_or_err(py, result)
-    }
-}
-
-fn install_one<const INDEX: usize>(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
-    const FAST: c_int = ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
-    // SAFETY: `ndarray` is a class; a method descriptor is what its type says, and its definition
-    // is NumPy's own, which lives forever, as does the copy; GIL held.
-    unsafe {
-        let class = Bound::from_borrowed_ptr(py, numpy.array_type().cast::<ffi::PyObject>());
-        let descriptor = class.getattr(NAMES[INDEX])?;
-        if ffi::Py_TYPE(descriptor.as_ptr()) != &raw mut ffi::PyMethodDescr_Type
-            || METHODS[INDEX].get(py).is_some()
-        {
-            return Ok(());
-        }
-        let definition = (*descriptor.as_ptr().cast::<ffi::PyMethodDescrObject>()).d_method;
-        if (*definition).ml_flags != FAST {
-            return Ok(());
-        }
-        let copy = Box::leak(Box::new(ptr::read(definition)));
-        let method = ffi::PyDescr_NewMethod(numpy.array_type(), copy);
-        let method = Bound::from_owned_ptr_or_err(py, method)?.unbind();
-        let _ = METHODS[INDEX].set(py, method);
-        ORIGINALS[INDEX].store((*definition).ml_meth.PyCFunctionFastWithKeywords as _, Relaxed);
-        (*definition).ml_meth =
-            ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: wrapper::<INDEX> };
-    }
-    Ok(())
-}
-
-unsafe extern "C" fn wrapper<const INDEX: usize>(
-    array: *mut ffi::PyObject,
-    arguments: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> *mut ffi::PyObject {
-    trampoline::slot("wrapper", || {
-        // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
-        // well, on an array; GIL held.
-        unsafe {
-            let descr = (*array.cast::<PyArrayObject>()).descr;
-            let is_served = INDEX < SORTS && DType::try_of_descr(descr).is_some();
-            if is_served || !holds_ours(descr) {
-                let original: ffi::PyCFunctionFastWithKeywords =
-                    std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
-                return original(array, arguments, count, names);
-            }
-            let py = Python::assume_attached();
-            match through_python::<INDEX>(py, array, arguments, count, names) {
-                Ok(result) => result.into_ptr(),
-                Err(error) => {
-                    error.restore(py);
-                    ptr::null_mut()
-                }
-            }
-        }
-    })
-}
-
-/// `denizen._sorts.NAME(method, array, ..)`.
-///
-/// # Safety
-/// As for [`wrapper`].
-unsafe fn through_python<'py, const INDEX: usize>(
-    py: Python<'py>,
-    array: *mut ffi::PyObject,
-    arguments: *const *mut ffi::PyObject,
-    count: ffi::Py_ssize_t,
-    names: *mut ffi::PyObject,
-) -> PyResult<Bound<'py, PyAny>> {
-    let function = py.import(text(py, "denizen._sorts")?)?.getattr(text(py, NAMES[INDEX])?)?;
-    // SAFETY: the caller's promise: `count` arguments, then one a name.
-    unsafe {
-        let named = if names.is_null() { 0 } else { ffi::PyTuple_Size(names) };
-        let mut all = vec![ptr::null_mut(), array];
-        all[0] = METHODS[INDEX].get(py).map_or(array, Py::as_ptr);
-        all.extend((0..count + named).map(|index| *arguments.offset(index)));
-        let result =
-            ffi::PyObject_Vectorcall(function.as_ptr(), all.as_ptr(), count as usize + 2, names);
-        Bound::from_owned_ptr_or_err(py, result)
     }
 }
