@@ -17,6 +17,7 @@
 #   make asan [ASAN=all]         the Python tests under AddressSanitizer and LeakSanitizer: a part, or all
 #   make valgrind-cpp            those of the C and C++ modules that are marked short, under valgrind
 #   make header                  write the C header anew from src/abi
+#   make patches-table           write the table of docs/numpy.md anew from numpy_patches/table.rs
 #   make fuzz                    each fuzz target for FUZZ_SECONDS (300); make corpus keeps what it found
 #   make lint, make bench, make valgrind, make clean
 
@@ -57,7 +58,7 @@ CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 .PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-lifecheck \
 	test-fuzz test-python test-clients test-pytest test-cpp check faults full stress hostile asan valgrind-cpp lint \
 	lint-rust lint-python fuzz corpus valgrind \
-	header bench clean
+	header patches-table bench clean
 
 help:
 	@sed -n '/^#   make/s/^#   //p' Makefile
@@ -149,6 +150,9 @@ header:
 	DENIZEN_UPDATE_HEADER=1 $(CARGO) test --locked --no-default-features --features client \
 		--test c_header
 	.ci/link-headers
+
+patches-table: $(STAMPS)/wheel $(STAMPS)/test-tools
+	DENIZEN_UPDATE_PATCHES=1 $(BIN)/python -m pytest -q tests/python/test_numpy_patches.py -k documentation
 
 # cargo-fuzz needs a nightly toolchain for AddressSanitizer. PLAIN=1: see .ci/fuzz.
 fuzz:

@@ -26,10 +26,7 @@ from pathlib import Path as _Path
 from . import _main_interpreter as _main_interpreter
 
 # isort: split
-from . import _guards, linalg
-
-# Not in the first sort, where a fork may find the lock of the import held.
-from . import _sorts as _sorts
+from . import _numpy_patches, linalg
 from ._audit import Audit, LeakError, audit
 from ._inspect import Inspection, inspect
 from ._integrity import Finding, check_memory, integrity
@@ -78,7 +75,7 @@ __all__ = [
 ]
 
 __version__ = _version("denizen")
-_guards.install()
+_numpy_patches.install()
 
 
 def get_include() -> str:

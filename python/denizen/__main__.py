@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
+import textwrap
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +14,7 @@ import numpy as np
 import denizen
 
 from ._audit import command as audit_command
+from ._numpy_patches import patches
 from .check import command as check_command
 from .demo import run_demo, run_fit
 from .demo.tables import DataError
@@ -79,6 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     audit_command.add_arguments(audit)
 
     info = commands.add_parser("info", help="print versions, types and what works here")
+    info.add_argument(
+        "--patches", action="store_true", help="print what an import of denizen changes in NumPy"
+    )
     info.set_defaults(run=_info)
     return parser
 
@@ -90,6 +96,8 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _info(options: argparse.Namespace) -> int:
+    if options.patches:
+        return _print_patches()
     probe = np.zeros(3, dtype=denizen.Rational)
     managed = denizen.owner(probe) == "managed"
     system = f"{platform.system()} {platform.machine()}"
@@ -113,6 +121,32 @@ def _info(options: argparse.Namespace) -> int:
     print("registered types")
     for name in denizen.types():
         print(f"  {name}")
+    return 0
+
+
+def _print_patches() -> int:
+    """One paragraph a patch: what became of it here, and its row of `docs/numpy.md`."""
+    found = patches()
+    counts = Counter(patch.state for patch in found)
+    print(f"NumPy {np.__version__}: {', '.join(f'{n} {state}' for state, n in counts.items())}")
+    for patch in found:
+        until = "every NumPy" if patch.until == "open" else f"NumPy below {patch.until}"
+        safe = ", keeps memory safe" if patch.keeps == "memory" else ""
+        print(f"\n{patch.name}: {patch.state} ({until}{safe})")
+        for label, text in (
+            ("replaces", patch.replaces),
+            ("because", patch.wrong),
+            ("instead", patch.instead),
+        ):
+            print(
+                textwrap.fill(
+                    text.replace("`", ""),
+                    width=100,
+                    initial_indent=f"  {label:<10}",
+                    subsequent_indent=" " * 12,
+                    break_on_hyphens=False,
+                )
+            )
     return 0
 
 

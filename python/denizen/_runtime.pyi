@@ -27,6 +27,8 @@ __all__ = [
     "_end_fault",
     "_mem_handler",
     "_numpy_layout",
+    "_numpy_patches",
+    "_patch_placed",
     "_plan_fault",
     "_reorder",
     "_scalar_from_bytes",
@@ -107,6 +109,10 @@ def _set_integrity(enabled: bool) -> bool: ...
 # and items that move to where an order says.
 def _while_read(arrays: list[Any], function: Any, /, *arguments: Any, **keywords: Any) -> Any: ...
 def _reorder(array: NDArray[Any], order: NDArray[np.intp], axis: int) -> None: ...
+
+# The rows of `_numpy_patches.Patch`; whether a patch was placed that is written in Python.
+def _numpy_patches() -> list[list[str]]: ...
+def _patch_placed(name: str, placed: bool) -> None: ...
 
 # For pickle: the dtype of a type's full name, a scalar from the bytes of its codec.
 def _dtype_of(name: str) -> np.dtype[Any]: ...

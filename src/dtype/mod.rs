@@ -4,10 +4,7 @@
 //!
 //! ```text
 //! register      a client's spec, checked, becomes a DType
-//! guards        against what NumPy does wrong
-//! methods       the same, of methods of ufuncs
-//! linalg_guard  against silent rounding
-//! void_casts    against casts of raw bytes
+//! numpy_patches against what NumPy does wrong, and against silent rounding
 //! class         the DType class and its descriptor: all slots in one table
 //! scalar_class  the Python class of scalars: operators, subscript, text, pickle
 //! slots         what a DType class does: clear, fill-zero, arming, compare, dot, sort
@@ -24,16 +21,13 @@ mod casts;
 mod cells;
 mod class;
 mod convert;
-pub(crate) mod guards;
 pub(crate) mod handle;
-mod linalg_guard;
 pub(crate) mod loops;
-mod methods;
+pub(crate) mod numpy_patches;
 pub(crate) mod register;
 pub(crate) mod scalar_class;
 pub(crate) mod scalars;
 pub(crate) mod slots;
 mod ufuncs;
-mod void_casts;
 
 pub use handle::DType;

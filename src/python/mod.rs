@@ -57,7 +57,10 @@ mod _runtime {
         scalar_from_bytes, stats, types,
     };
     #[pymodule_export]
-    use crate::dtype::guards::raw::{reorder, while_read};
+    use crate::dtype::numpy_patches::{
+        patch_placed, patches,
+        raw::{reorder, while_read},
+    };
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -89,7 +92,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     let checks = wants_checks()?;
     memory::reserve::quiet_panics();
-    dtype::guards::install(py, numpy_abi::import(py)?)?;
+    dtype::numpy_patches::install(py, numpy_abi::import(py)?)?;
     let _ = errors::VACANT_ERROR.set(py, py.get_type::<VacantError>().into_any().unbind());
     let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());
     let _ = errors::INTEGRITY_ERROR.set(py, py.get_type::<IntegrityError>().into_any().unbind());

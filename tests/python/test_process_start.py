@@ -36,7 +36,7 @@ def test_a_reload_changes_nothing():
         for _ in range(3):
             importlib.reload(denizen)
             importlib.reload(denizen.linalg)
-            importlib.reload(denizen._guards)
+            importlib.reload(denizen._numpy_patches)
             for array in arrays: use(array)
         try: importlib.reload(denizen._runtime)
         except ImportError: pass

@@ -3,7 +3,7 @@
 //!
 //! | function | for |
 //! |---|---|
-//! | [`slot`] | slots, methods and guards: whatever may run Python code |
+//! | [`slot`] | slots, methods and patches: whatever may run Python code |
 //! | [`inlined`], [`looped`] | loops and slots that NumPy calls once an element, inlined into their frame |
 //! | [`end`] | destructors: no caller takes an exception from them, it is reported |
 //! | [`failing`] | functions that client code calls, which have a way of their own to fail |

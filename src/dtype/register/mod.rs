@@ -7,16 +7,16 @@ pub mod spec;
 use crate::{
     abi::{ElementSpec, ElementVTable},
     dtype::{
-        class, guards,
+        class,
         handle::{
             DType, Delegated, IdentityData, LoopData, OperandType, Operations, immortal_head,
             library,
             registry::{self, REGISTRY, builtin_class},
         },
+        numpy_patches,
         register::plan::{IdentityPlan, LoopPlan, Plan},
         slots::sort,
         ufuncs::{add_loop, promote},
-        void_casts,
     },
     erased::{ElementType, RegistryError, counting},
     faults,
@@ -92,13 +92,7 @@ pub unsafe fn register(
     let numpy = numpy_abi::import(py)?;
     // SAFETY: the caller's promise.
     let (element, plan) = unsafe { Plan::new(module, numpy, spec)? };
-    if !element.is_copyable() {
-        guards::install_printing(py)?;
-    }
-    // Numbers of ours always have digits.
-    if element.vtable().to_text.is_some() && !element.name().starts_with("denizen.") {
-        guards::install_empty_text(py)?;
-    }
+    numpy_patches::install_for(py, numpy, &element)?;
     // What follows cannot be undone.
     keep(plan.libraries, element.name())?;
     let element = if faults::counts_elements() { element.counted() } else { element };
@@ -111,7 +105,7 @@ pub unsafe fn register(
         error
     };
     let mut casts = plan.casts.commit(element);
-    let mut void_cast = void_casts::VoidCastSpec::new(numpy);
+    let mut void_cast = numpy_patches::void_casts::VoidCastSpec::new(numpy);
     let mut all_casts = casts.pointers();
     all_casts.push(void_cast.as_mut_ptr());
     // SAFETY: a class that was made for the type, or that no DType has (`plan::given_class`), whose

@@ -13,7 +13,7 @@
 //! | dotfunc | dot, inner, vdot | |
 //! | copyswap, copyswapn | `a.flat = x` from 2.5.2 on | np.place |
 //!
-//! What those that do not look return beside the exception, `guards::results` gives up. Once an
+//! What those that do not look return beside the exception, `numpy_patches::results` gives up. Once an
 //! exception is set, none of the functions calls the client again.
 //!
 //! `partition` and sorts of structured arrays permute cells raw, and compare copies of their bytes

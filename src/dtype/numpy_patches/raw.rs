@@ -9,10 +9,13 @@
 use super::{
     super::{
         DType,
-        handle::errors,
+        handle::{errors, trampoline},
         loops::access::{self, Place},
     },
+    calls::{all_arguments, returned},
     holding::holds_ours,
+    sorts,
+    swap::{self, Original},
 };
 use crate::{
     lock::{Request, acquire_all},
@@ -66,7 +69,7 @@ fn extent(array: Array<'_>) -> (isize, isize) {
 ///
 /// # Errors
 /// `BorrowError`; what `work` fails with.
-pub(super) fn locked_for_reading<R>(
+fn locked_for_reading<R>(
     py: Python<'_>,
     arrays: &[Bound<'_, PyAny>],
     work: impl FnOnce() -> PyResult<R>,
@@ -92,8 +95,8 @@ pub(super) fn locked_for_reading<R>(
     result
 }
 
-/// `function(*arguments, **keywords)` with the memory of `arrays` locked for reading: those who want
-/// to write it wait, or get a `BorrowError` where they are called by the function itself.
+/// `function(*arguments, **keywords)` with the memory of `arrays` locked for reading: other threads
+/// that want to write it wait, and what the function itself calls gets a `BorrowError`.
 #[pyfunction]
 #[pyo3(name = "_while_read", signature = (arrays, function, /, *arguments, **keywords))]
 pub fn while_read<'py>(
@@ -105,16 +108,53 @@ pub fn while_read<'py>(
     locked_for_reading(function.py(), &arrays, || function.call(arguments, keywords))
 }
 
-/// Whether NumPy compares the items of an array by copies of their bytes: structures with elements.
-///
-/// # Safety
-/// `object` is an array; GIL held.
-pub(super) unsafe fn is_compared_raw(object: *mut ffi::PyObject) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let descr = (*object.cast::<PyArrayObject>()).descr;
-        DType::try_of_descr(descr).is_none() && holds_ours(descr)
-    }
+static COMPARE: [Original<ffi::PyCFunctionFastWithKeywords>; 3] = [const { Original::new() }; 3];
+
+pub(super) fn install(py: Python<'_>) -> PyResult<bool> {
+    let class = swap::class(py, "ndarray")?;
+    // SAFETY: methods for objects of the class.
+    let placed = unsafe {
+        swap::methods(
+            &class,
+            [
+                ("argmax", &COMPARE[0], compare::<0>),
+                ("argmin", &COMPARE[1], compare::<1>),
+                ("searchsorted", &COMPARE[2], compare::<2>),
+            ],
+        )?
+    };
+    Ok(placed && sorts::install_lexsort(py)?)
+}
+
+/// Structures with elements are compared by copies of their bytes: the memory is locked meanwhile. A
+/// result that comes with the exception of a comparison is given up.
+unsafe extern "C" fn compare<const INDEX: usize>(
+    array: *mut ffi::PyObject,
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    trampoline::slot("compare", || {
+        // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
+        // well, on an array; GIL held.
+        unsafe {
+            let original = COMPARE[INDEX].get();
+            let descr = (*array.cast::<PyArrayObject>()).descr;
+            if !holds_ours(descr) || DType::try_of_descr(descr).is_some() {
+                return errors::unless_raised(original(array, arguments, count, names));
+            }
+            let py = Python::assume_attached();
+            let arrays: Vec<_> = std::iter::once(&array)
+                .chain(all_arguments(arguments, count, names))
+                .map(|object| Bound::from_borrowed_ptr(py, *object))
+                .collect();
+            let call = || {
+                let result = errors::unless_raised(original(array, arguments, count, names));
+                Bound::from_owned_ptr_or_err(py, result)
+            };
+            returned(py, locked_for_reading(py, &arrays, call))
+        }
+    })
 }
 
 /// Moves the items of `array` along `axis` to where `order`, as `argsort` gives it, has their

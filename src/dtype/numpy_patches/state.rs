@@ -19,7 +19,9 @@ use super::{
         loops::access::{self, Run},
         slots::arming,
     },
+    calls::returned,
     holding::{for_cells, holds_ours},
+    swap::{self, Original},
 };
 use crate::{
     erased::Failure,
@@ -32,33 +34,37 @@ use pyo3::{
     prelude::*,
     types::{PyList, PyTuple},
 };
-use std::{ffi::c_void, mem, ptr};
+use std::{ffi::c_void, mem};
 
-/// `array.__setstate__(state)`; `original` is NumPy's own.
-///
-/// # Safety
-/// `array` is an array, `arguments` a tuple; GIL held. `original` is `__setstate__` by the convention
-/// for `METH_VARARGS`.
-pub(super) unsafe fn set_state(
+static SET_STATE: Original<ffi::PyCFunction> = Original::new();
+
+pub(super) fn install(py: Python<'_>) -> PyResult<bool> {
+    let class = swap::class(py, "ndarray")?;
+    // SAFETY: a method for objects of the class.
+    unsafe { swap::method(&class, "__setstate__", &SET_STATE, set_state) }
+}
+
+/// `array.__setstate__(state)`.
+unsafe extern "C" fn set_state(
     array: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
-    original: ffi::PyCFunction,
 ) -> *mut ffi::PyObject {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if is_of_others(array.cast(), arguments) {
-            return errors::unless_raised(original(array, arguments));
-        }
-        let py = Python::assume_attached();
-        match guarded(py, array, arguments, original) {
-            Ok(Some(none)) => none.into_ptr(),
-            Ok(None) => errors::unless_raised(original(array, arguments)),
-            Err(error) => {
-                error.restore(py);
-                ptr::null_mut()
+    trampoline::slot("set_state", || {
+        // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well, on an
+        // array; GIL held.
+        unsafe {
+            let original = SET_STATE.get();
+            if is_of_others(array.cast(), arguments) {
+                return errors::unless_raised(original(array, arguments));
+            }
+            let py = Python::assume_attached();
+            match through_new_array(py, array, arguments, original) {
+                Ok(None) => errors::unless_raised(original(array, arguments)),
+                Ok(Some(none)) => none.into_ptr(),
+                Err(error) => returned(py, Err(error)),
             }
         }
-    }
+    })
 }
 
 /// Whether it can be seen at once that no elements come in or go: nearly all states are tuples, and
@@ -94,7 +100,7 @@ unsafe fn is_of_others(array: *mut PyArrayObject, arguments: *mut ffi::PyObject)
 ///
 /// # Safety
 /// As for [`set_state`].
-unsafe fn guarded<'py>(
+unsafe fn through_new_array<'py>(
     py: Python<'py>,
     array: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
@@ -128,7 +134,7 @@ unsafe fn guarded<'py>(
         None => state,
     };
     let arguments = hidden(PyTuple::new(py, [state])?);
-    // SAFETY: GIL held; an array without bytes of a type of NumPy's, which nobody else knows.
+    // SAFETY: GIL held; an array without bytes of a type of NumPy's, that is known nowhere else.
     let new = unsafe {
         let descr = numpy.descr_from_type(NPY_BYTE);
         Bound::from_owned_ptr_or_err(py, numpy.empty(1, [0].as_ptr(), descr, 0))?
@@ -142,7 +148,7 @@ unsafe fn guarded<'py>(
         arming::withdraw();
         Bound::from_owned_ptr_or_err(py, errors::unless_raised(result))?
     };
-    // SAFETY: both are arrays, and the new one is nobody else's.
+    // SAFETY: both are arrays, and the new one is known nowhere else.
     unsafe {
         refuse_if_in_use(py, array.cast())?;
         exchange(array.cast(), new.as_ptr().cast());
@@ -215,14 +221,14 @@ fn copied<'py>(state: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
     Ok(hidden(PyTuple::new(py, parts)?))
 }
 
-/// Takes a new list or tuple out of the collector's books: no Python code finds it there.
+/// Has the collector forget a new list or tuple: no Python code finds it there.
 fn hidden<T>(container: Bound<'_, T>) -> Bound<'_, T> {
     // SAFETY: an object that the collector may know; it ends as it would have.
     unsafe { ffi::PyObject_GC_UnTrack(container.as_ptr().cast()) };
     container
 }
 
-/// Refuses to replace the memory of an array that somebody works on, or that is lent to client code.
+/// Refuses to replace the memory of an array that an operation works on, or client code views.
 ///
 /// The question is asked for the sake of those who use the array: whatever the answer, the memory
 /// stays as long as it may be used ([`let_go`]).
@@ -242,8 +248,8 @@ unsafe fn refuse_if_in_use(py: Python<'_>, array: *mut PyArrayObject) -> PyResul
     Ok(())
 }
 
-/// Whether nobody works on the memory that an array owns, was lent some of it, or keeps it in its
-/// place.
+/// Whether no operation works on the memory that an array owns, no client code views it, and nothing
+/// keeps it in its place.
 ///
 /// # Errors
 /// `BorrowError`.
@@ -288,7 +294,7 @@ unsafe fn exchange(one: *mut PyArrayObject, other: *mut PyArrayObject) {
 /// Python fails.
 ///
 /// # Safety
-/// `array` is an array and `old` too, which nobody else knows; GIL held.
+/// `array` is an array and `old` too, which is known nowhere else; GIL held.
 unsafe fn let_go(py: Python<'_>, array: *mut PyArrayObject, old: Bound<'_, PyAny>) -> PyResult<()> {
     let from = old.as_ptr().cast::<PyArrayObject>();
     // SAFETY: the caller's promise.
@@ -349,7 +355,7 @@ unsafe fn count_of(array: *mut PyArrayObject) -> usize {
     }
 }
 
-/// Ends the objects of an array that has its memory alone. What cannot be cleared, because somebody
+/// Ends the objects of an array that has its memory alone. What cannot be cleared, because an operation
 /// uses it again, is when the memory goes.
 ///
 /// # Safety

@@ -1,56 +1,39 @@
 //! A structured dtype does not change under the arrays that have it.
 //!
-//! `dtype.__setstate__` gives a dtype other fields, whoever has it by then: the bytes of an array would
+//! `dtype.__setstate__` gives a dtype other fields, whatever has it by then: the bytes of an array would
 //! be elements from there on, or no elements any more. And the fields that `__reduce__` gives away, or
-//! `__setstate__` takes, are a dict that the dtype goes on using. So both are wrapped in their
-//! `PyMethodDef`, which Python reads at every call:
+//! `__setstate__` takes, are a dict that the dtype goes on using. So both are wrapped:
 //!
 //! * fields are copied on their way out and in;
 //! * a dtype with elements takes no state, and no dtype takes fields of elements so;
 //! * it is pickled as what makes a new one, `np.dtype({"names": .., "formats": .., ..})`.
 
-use super::{super::handle::trampoline, holding::holds_ours, wrap_method};
-use crate::numpy_abi::{self, NumpyApi, PyArray_Descr, flags::*};
+use super::{
+    super::handle::trampoline,
+    calls::returned,
+    holding::holds_ours,
+    swap::{self, Original},
+};
+use crate::numpy_abi::{self, PyArray_Descr, flags::*};
 use pyo3::{
-    exceptions::{PyImportError, PyTypeError},
+    exceptions::PyTypeError,
     ffi, intern,
     prelude::*,
-    types::{PyDict, PyList, PyTuple, PyType},
-};
-use std::{
-    ffi::c_void,
-    ptr,
-    sync::atomic::{AtomicPtr, Ordering::Relaxed},
+    types::{PyDict, PyList, PyTuple},
 };
 
-/// NumPy's own `dtype.__reduce__`, once it is wrapped.
-static REDUCE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
-/// NumPy's own `dtype.__setstate__`, once it is wrapped.
-static SET_STATE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static REDUCE: Original<ffi::PyCFunction> = Original::new();
+static SET_STATE: Original<ffi::PyCFunction> = Original::new();
 
-/// Wraps both. Idempotent.
-///
-/// # Errors
-/// `ImportError` where they are not made as expected.
-pub(super) fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
-    let (reduce, set_state) = (
-        ffi::PyMethodDefPointer { PyCFunction: reduce },
-        ffi::PyMethodDefPointer { PyCFunction: set_state },
-    );
-    // SAFETY: a class; both functions are called by `METH_VARARGS`; GIL held.
-    let wrapped = unsafe {
-        let class = Bound::from_borrowed_ptr(py, numpy.descr_type().cast());
-        let class = class.cast_into::<PyType>()?;
-        wrap_method(&class, "__reduce__", ffi::METH_VARARGS, &REDUCE, reduce)?
-            && wrap_method(&class, "__setstate__", ffi::METH_VARARGS, &SET_STATE, set_state)?
-    };
-    if wrapped {
-        return Ok(());
+pub(super) fn install(py: Python<'_>) -> PyResult<bool> {
+    let class = swap::class(py, "dtype")?;
+    // SAFETY: methods for objects of the class.
+    unsafe {
+        swap::methods(
+            &class,
+            [("__reduce__", &REDUCE, reduce), ("__setstate__", &SET_STATE, set_state)],
+        )
     }
-    Err(PyImportError::new_err(format!(
-        "NumPy {} pickles dtypes in an unknown way, so those of elements cannot be kept from changing",
-        numpy.version()
-    )))
 }
 
 /// Whether a dtype is a structure, a subarray or raw bytes.
@@ -62,17 +45,6 @@ unsafe fn is_void(descr: *mut ffi::PyObject) -> bool {
     unsafe { (*descr.cast::<PyArray_Descr>()).type_num == NPY_VOID }
 }
 
-/// What an outcome is for Python.
-fn returned(py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> *mut ffi::PyObject {
-    match outcome {
-        Ok(object) => object.into_ptr(),
-        Err(error) => {
-            error.restore(py);
-            ptr::null_mut()
-        }
-    }
-}
-
 /// `dtype.__reduce__()`.
 unsafe extern "C" fn reduce(
     descr: *mut ffi::PyObject,
@@ -82,7 +54,7 @@ unsafe extern "C" fn reduce(
         // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; it is called
         // for dtypes only; GIL held.
         unsafe {
-            let original: ffi::PyCFunction = std::mem::transmute(REDUCE.load(Relaxed));
+            let original = REDUCE.get();
             if !is_void(descr) {
                 return original(descr, arguments);
             }
@@ -175,12 +147,12 @@ unsafe extern "C" fn set_state(
         // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; it is called
         // for dtypes only; GIL held.
         unsafe {
-            let original: ffi::PyCFunction = std::mem::transmute(SET_STATE.load(Relaxed));
+            let original = SET_STATE.get();
             if !is_void(descr) {
                 return original(descr, arguments);
             }
             let py = Python::assume_attached();
-            returned(py, guarded(py, descr, arguments, original))
+            returned(py, take_state(py, descr, arguments, original))
         }
     })
 }
@@ -190,7 +162,7 @@ unsafe extern "C" fn set_state(
 ///
 /// # Safety
 /// As for [`set_state`], of a dtype of kind void.
-unsafe fn guarded<'py>(
+unsafe fn take_state<'py>(
     py: Python<'py>,
     descr: *mut ffi::PyObject,
     arguments: *mut ffi::PyObject,
@@ -210,7 +182,7 @@ unsafe fn guarded<'py>(
             Bound::from_owned_ptr_or_err(py, original(descr, arguments.as_ptr()))
         };
         let Some(numpy) = numpy_abi::get() else { return call(descr) };
-        // A dtype that nobody has takes the state first. Its flags are part of the state, and
+        // A dtype of no array takes the state first. Its flags are part of the state, and
         // may lie.
         let trial = numpy.descr_new(descr.cast()).cast::<ffi::PyObject>();
         let trial = Bound::from_owned_ptr_or_err(py, trial)?;

@@ -5,7 +5,7 @@
 //! So each type brings a cast of its own, which NumPy prefers. A record is refused as well, because
 //! only NumPy's cast knows the way into its fields; a field by its name is an array like any other.
 
-use super::{
+use super::super::{
     DType,
     handle::{errors, trampoline},
     loops::flags,
@@ -24,7 +24,7 @@ use std::{
 };
 
 /// The spec of the cast, with the arrays it points to.
-pub(super) struct VoidCastSpec {
+pub struct VoidCastSpec {
     spec: PyArrayMethod_Spec,
     _dtypes: Box<[*mut PyArray_DTypeMeta; 2]>,
     _slots: Box<[PyType_Slot; 3]>,

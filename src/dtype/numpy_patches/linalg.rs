@@ -1,48 +1,44 @@
 //! Keeps `numpy.linalg` from rounding elements silently: it casts whatever it does not know to
 //! `float64`, at the level 'unsafe'.
 //!
-//! | what NumPy does | until | guard |
-//! |---|---|---|
-//! | `solve`, `inv`, `det`, `eig`, `svd`, `qr`, .. ask `_commonType` in which type to compute, and hear `float64`; `pinv`, `cond`, `matrix_rank`, `tensorsolve` and negative powers go through those | open | `common_type` in its place refuses our elements |
-//! | `norm` makes `float64` of all numbers for which `issubclass(.., (inexact, object_))` is false | open | `is_subclass` in that module refuses the scalar classes of clients' types. Norms of the bundled numbers are `float64`, as all irrational functions of them. |
+//! * `solve`, `inv`, `det`, `eig`, `svd`, `qr`, .. ask `_commonType` in which type to compute, and hear
+//!   `float64`; `pinv`, `cond`, `matrix_rank`, `tensorsolve` and negative powers go through those;
+//! * `norm` makes `float64` of all numbers for which `issubclass(.., (inexact, object_))` is false.
+//!   Norms of the bundled numbers are `float64`, as all irrational functions of them.
 //!
-//! The functions look both names up at each call, so those that somebody imported before us are
-//! guarded as well. Where NumPy is not made as expected, it rounds: `test_linalg.py` would notice.
+//! The functions look both names up at each call, so those that were imported before are patched as
+//! well.
 
 use super::{
-    DType,
-    handle::{pyobj::text, registry},
+    super::{
+        DType,
+        handle::{pyobj::text, registry},
+    },
+    holding::element_of,
+    swap::{self, OriginalObject},
 };
-use crate::numpy_abi::{self, PyArrayObject};
 use pyo3::{
     exceptions::PyTypeError,
     ffi,
     prelude::*,
-    sync::PyOnceLock,
-    types::{PyAnyMethods, PyTuple},
+    types::{PyTuple, PyType},
 };
 
 /// The module whose names are replaced.
 const MODULE: &str = "numpy.linalg._linalg";
 
-/// NumPy's own `_commonType`, once another stands in its place.
-static NUMPY_COMMON_TYPE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+static COMMON_TYPE: OriginalObject = OriginalObject::new();
+static IS_SUBCLASS: OriginalObject = OriginalObject::new();
 
 /// What `denizen.linalg` has under the same name.
 const EXACT: [&str; 5] = ["solve", "inv", "det", "matrix_rank", "lstsq"];
 
-/// Puts both guards in place. Idempotent.
-///
-/// # Errors
-/// What Python fails with.
-pub(super) fn install(py: Python<'_>) -> PyResult<()> {
-    let module = py.import(MODULE)?;
-    if NUMPY_COMMON_TYPE.get(py).is_some() || !module.hasattr("_commonType")? {
-        return Ok(());
-    }
-    let _ = NUMPY_COMMON_TYPE.set(py, module.getattr("_commonType")?.unbind());
-    module.setattr("_commonType", wrap_pyfunction!(common_type, &module)?)?;
-    module.setattr("issubclass", wrap_pyfunction!(is_subclass, &module)?)
+pub(super) fn install(py: Python<'_>) -> PyResult<bool> {
+    Ok(swap::name(py, &[MODULE], "_commonType", &COMMON_TYPE, |module| {
+        wrap_pyfunction!(common_type, module)
+    })? && swap::name(py, &[MODULE], "issubclass", &IS_SUBCLASS, |module| {
+        wrap_pyfunction!(is_subclass, module)
+    })?)
 }
 
 /// NumPy's `_commonType(*arrays)` for arrays of other dtypes.
@@ -55,22 +51,7 @@ fn common_type<'py>(arrays: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>>
             return Err(refuse(py, dtype.element().name()));
         }
     }
-    match NUMPY_COMMON_TYPE.get(py) {
-        Some(original) => original.bind(py).call1(arrays),
-        None => Err(PyTypeError::new_err("NumPy's _commonType was not kept")),
-    }
-}
-
-/// The element type of an array of ours.
-fn element_of(array: &Bound<'_, PyAny>) -> Option<&'static DType> {
-    let numpy = numpy_abi::get()?;
-    // SAFETY: GIL held; of an array the descriptor lives as long as it.
-    unsafe {
-        if ffi::PyObject_TypeCheck(array.as_ptr(), numpy.array_type()) == 0 {
-            return None;
-        }
-        DType::try_of_descr((*array.as_ptr().cast::<PyArrayObject>()).descr)
-    }
+    COMMON_TYPE.bind(py)?.call1(arrays)
 }
 
 /// Says which function it is, and what to call instead.
@@ -94,7 +75,7 @@ fn refuse(py: Python<'_>, name: &str) -> PyErr {
     ))
 }
 
-/// The function of `numpy.linalg` that somebody outside it called.
+/// The function of `numpy.linalg` that was called from outside it.
 fn called_function(py: Python<'_>) -> PyResult<String> {
     let mut frame = py.import(text(py, "sys")?)?.call_method0(text(py, "_getframe")?)?;
     let mut name = String::new();
@@ -112,15 +93,10 @@ fn called_function(py: Python<'_>) -> PyResult<String> {
 /// Python's `issubclass`, but for `norm`.
 #[pyfunction]
 #[pyo3(signature = (class, bases, /))]
-fn is_subclass(class: &Bound<'_, PyAny>, bases: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let py = class.py();
-    // SAFETY: GIL held, two objects.
-    let answer = unsafe { ffi::PyObject_IsSubclass(class.as_ptr(), bases.as_ptr()) };
-    if answer < 0 {
-        return Err(PyErr::fetch(py));
-    }
+fn is_subclass(class: &Bound<'_, PyType>, bases: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_subclass = class.is_subclass(bases)?;
     // Only `norm` asks about several classes.
-    if answer == 0 && bases.is_instance_of::<PyTuple>() {
+    if !is_subclass && bases.is_instance_of::<PyTuple>() {
         let ours = registry::all()
             .into_iter()
             .find(|dtype| dtype.scalar_class().cast::<ffi::PyObject>() == class.as_ptr());
@@ -133,7 +109,7 @@ fn is_subclass(class: &Bound<'_, PyAny>, bases: &Bound<'_, PyAny>) -> PyResult<b
             )));
         }
     }
-    Ok(answer == 1)
+    Ok(is_subclass)
 }
 
 /// Whether a type came with denizen: of these an irrational function gives `float64`.

@@ -1,9 +1,16 @@
 //! Which dtypes and objects of NumPy's hold elements of ours: a dtype of ours, a structure with a field
 //! of one, a subarray of one, a view of some fields of such a structure.
 
-use super::super::DType;
-use crate::numpy_abi::{self, PyArray_Descr, PyArrayObject, PyVoidScalarObject, flags::*};
-use pyo3::ffi;
+use super::super::{DType, handle::errors};
+use crate::numpy_abi::{self, Array, PyArray_Descr, PyArrayObject, PyVoidScalarObject, flags::*};
+use pyo3::{ffi, prelude::*};
+
+/// The element type of an array whose dtype is ours.
+pub(super) fn element_of(array: &Bound<'_, PyAny>) -> Option<&'static DType> {
+    let array = Array::of(numpy_abi::get()?, array)?;
+    // SAFETY: the descriptor of a living array; GIL held.
+    unsafe { DType::try_of_descr(array.descr()) }
+}
 
 /// Whether a dtype is ours or a structure with a field of ours.
 ///
@@ -26,7 +33,7 @@ unsafe fn looks_like_ours(descr: *mut PyArray_Descr) -> bool {
         if (*descr).type_num != NPY_VOID {
             return false;
         }
-        // What cannot be looked at is taken for ours: the guards are right for every dtype.
+        // What cannot be looked at is taken for ours: the patches are right for every dtype.
         let found = |_, _, count| if count > 0 { Err(Stop::Enough) } else { Ok(()) };
         for_cells(descr, 0, &mut { found }).is_err()
     }
@@ -65,7 +72,7 @@ pub(super) unsafe fn for_cells(
             return Ok(());
         }
         // An exception that waits stays.
-        super::super::handle::errors::keeping_exception(|| {
+        errors::keeping_exception(|| {
             let outcome = for_fields(descr.cast(), offset, visit);
             ffi::PyErr_Clear();
             outcome
@@ -147,7 +154,7 @@ impl Drop for Owned {
 /// # Safety
 /// `object` is an array or a structured scalar; GIL held.
 #[inline]
-pub(super) unsafe fn shows_ours(object: *mut ffi::PyObject, is_scalar: bool) -> bool {
+pub(super) unsafe fn exposes_ours(object: *mut ffi::PyObject, is_scalar: bool) -> bool {
     // SAFETY: the caller's promise: the fields of its struct.
     unsafe {
         let descr = if is_scalar {
@@ -160,7 +167,7 @@ pub(super) unsafe fn shows_ours(object: *mut ffi::PyObject, is_scalar: bool) -> 
 }
 
 /// # Safety
-/// As for [`shows_ours`].
+/// As for [`exposes_ours`].
 #[inline(never)]
 unsafe fn memory_holds_ours(mut object: *mut ffi::PyObject) -> bool {
     let Some(numpy) = numpy_abi::get() else { return false };

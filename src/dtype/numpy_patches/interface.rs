@@ -2,76 +2,44 @@
 //! `__array_interface__` for an array, whose `descr` may name a dtype of ours, over bytes that are no
 //! objects.
 //!
-//! The functions are wrapped in their `PyMethodDef`, which Python reads at every call. An object that
-//! describes memory is made an array before anything is read from it, and refused where that holds
-//! elements in memory that is neither an array's nor an owner's. Where another function converts such
-//! an object on its way, or finds it in a list, nothing of ours is asked (`docs/numpy.md`).
+//! An object that describes memory is made an array before anything is read from it, and refused where
+//! that holds elements in memory that is neither an array's nor an owner's. Where another function
+//! converts such an object on its way, or finds it in a list, nothing of ours is asked
+//! (`docs/numpy.md`).
 
-use super::{super::handle::trampoline, holding::holds_ours};
+use super::{
+    super::handle::trampoline,
+    calls::all_arguments,
+    holding::holds_ours,
+    swap::{self, Original},
+};
 use crate::{
     numpy_abi::{self, NumpyApi, PyArrayObject, PyVoidScalarObject, flags::*},
     owner_map,
 };
-use pyo3::{
-    exceptions::{PyImportError, PyTypeError},
-    ffi,
-    prelude::*,
-};
-use std::{
-    ffi::c_void,
-    ptr,
-    sync::atomic::{AtomicPtr, Ordering::Relaxed},
-};
+use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
+use std::ptr;
 
-/// What makes an array of any object.
-const NAMES: [&str; 5] = ["array", "asarray", "asanyarray", "ascontiguousarray", "asfortranarray"];
+static ORIGINALS: [Original<ffi::PyCFunctionFastWithKeywords>; 5] = [const { Original::new() }; 5];
 
-/// Index of `asarray`, which copies nothing.
-const AS_ARRAY: usize = 1;
+/// Index of `asarray`, which copies nothing. All others call it, so it comes first.
+const AS_ARRAY: usize = 0;
 
-/// NumPy's own functions, once they are wrapped.
-static ORIGINALS: [AtomicPtr<c_void>; NAMES.len()] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; NAMES.len()];
-
-/// The wrappers, in the order of [`NAMES`].
-const WRAPPERS: [ffi::PyCFunctionFastWithKeywords; NAMES.len()] =
-    [convert::<0>, convert::<1>, convert::<2>, convert::<3>, convert::<4>];
-
-/// Puts [`convert`] in front of NumPy's own functions. Idempotent.
-///
-/// # Errors
-/// `ImportError` where they are not made as expected.
-pub(super) fn install(py: Python<'_>, numpy: &NumpyApi) -> PyResult<()> {
-    let module = py.import("numpy._core._multiarray_umath")?;
-    for ((name, original), wrapper) in NAMES.iter().zip(&ORIGINALS).zip(WRAPPERS) {
-        if !original.load(Relaxed).is_null() {
-            continue;
-        }
-        let function = module.getattr(*name)?;
-        // SAFETY: a function of a module is what its type says; its definition is NumPy's own, which
-        // lives forever, and each member of the union is a pointer to a function.
-        let wrapped = unsafe {
-            ffi::PyCFunction_CheckExact(function.as_ptr()) != 0 && {
-                let definition = (*function.as_ptr().cast::<ffi::PyCFunctionObject>()).m_ml;
-                let as_expected = !definition.is_null()
-                    && (*definition).ml_flags == ffi::METH_FASTCALL | ffi::METH_KEYWORDS;
-                if as_expected {
-                    original.store((*definition).ml_meth.PyCFunction as *mut c_void, Relaxed);
-                    (*definition).ml_meth =
-                        ffi::PyMethodDefPointer { PyCFunctionFastWithKeywords: wrapper };
-                }
-                as_expected
-            }
-        };
-        if !wrapped {
-            return Err(PyImportError::new_err(format!(
-                "NumPy {} makes arrays of objects in an unknown way, so bytes cannot be kept from \
-                 being taken for elements",
-                numpy.version()
-            )));
-        }
+pub(super) fn install(py: Python<'_>) -> PyResult<bool> {
+    let functions = swap::functions(py)?;
+    // SAFETY: each makes an array of any object.
+    unsafe {
+        swap::methods(
+            &functions,
+            [
+                ("asarray", &ORIGINALS[AS_ARRAY], convert::<AS_ARRAY>),
+                ("array", &ORIGINALS[1], convert::<1>),
+                ("asanyarray", &ORIGINALS[2], convert::<2>),
+                ("ascontiguousarray", &ORIGINALS[3], convert::<3>),
+                ("asfortranarray", &ORIGINALS[4], convert::<4>),
+            ],
+        )
     }
-    Ok(())
 }
 
 /// `np.array(object, ..)` and the others.
@@ -85,23 +53,19 @@ unsafe extern "C" fn convert<const INDEX: usize>(
         // SAFETY: Python's convention for `METH_FASTCALL | METH_KEYWORDS`, which the original keeps as
         // well; GIL held.
         unsafe {
-            let original: ffi::PyCFunctionFastWithKeywords =
-                std::mem::transmute(ORIGINALS[INDEX].load(Relaxed));
+            let original = ORIGINALS[INDEX].get();
             let given = place_of_object(count, names);
             let Some(place) = given.filter(|place| describes_memory(*arguments.add(*place))) else {
                 return original(module, arguments, count, names);
             };
-            let as_array: ffi::PyCFunctionFastWithKeywords =
-                std::mem::transmute(ORIGINALS[AS_ARRAY].load(Relaxed));
-            let array = as_array(module, arguments.add(place), 1, ptr::null_mut());
+            let array = ORIGINALS[AS_ARRAY].get()(module, arguments.add(place), 1, ptr::null_mut());
             if array.is_null() {
                 return array;
             }
             if is_over_bytes(array) {
                 return give_up(array);
             }
-            let named = if names.is_null() { 0 } else { ffi::PyTuple_GET_SIZE(names) };
-            let mut given: Vec<_> = (0..count + named).map(|i| *arguments.offset(i)).collect();
+            let mut given = all_arguments(arguments, count, names).to_vec();
             given[place] = array;
             let result = original(module, given.as_ptr(), count, names);
             ffi::Py_DECREF(array);
@@ -165,7 +129,7 @@ unsafe fn has_interface(object: *mut ffi::PyObject) -> bool {
     unsafe { ffi::PyObject_HasAttrString(object, c"__array_interface__".as_ptr()) != 0 }
 }
 
-/// Whether an object is an array of elements in memory of nobody who may have elements.
+/// Whether an object is an array of elements in memory that cannot have any.
 ///
 /// # Safety
 /// An object; GIL held.
@@ -192,7 +156,7 @@ unsafe fn is_an_arrays(numpy: &NumpyApi, mut array: *mut PyArrayObject) -> bool 
         while (*array).flags & NPY_ARRAY_OWNDATA == 0 {
             let base = (*array).base;
             if base.is_null() || owner_map::is_adopted((*array).data.cast()) {
-                // Without a base: memory that somebody lends in C, as NumPy does its buffers.
+                // Without a base: memory that a function in C gives away, as NumPy does its buffers.
                 return true;
             }
             if ffi::PyObject_TypeCheck(base, numpy.void_type()) != 0 {

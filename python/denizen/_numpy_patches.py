@@ -1,24 +1,28 @@
-"""Guards on functions of NumPy's own that are written in Python; the others are in the runtime.
+"""Patches of functions that NumPy has in Python, and what stands in the place of its sorts.
+
+The runtime has the others, and the table of all: `patches`, and `denizen info --patches`.
 
 `ndarray.mean`, `var` and `std` add up in the dtype of the elements, divide, and put the quotients
 where the sums were. For a type whose quotients are of another type (`Integer / Integer` is a
 `Rational`) that would round, or fail. So they get an array of that type: the function through which
 they take their operand is replaced. `std` is the `sqrt` of the variance, of whatever type that is.
-NumPy keeps the functions that it called once, so that one is not replaced: its code is.
 
 `linspace` and `unwrap` compute with floats, and put the results into arrays of the operands' type.
 Of exact numbers the first is computed exactly here, the second is refused. Edges of histograms are
 of exact numbers, too, and elements are compared with them.
 """
 
+import importlib
 import operator
 import sys
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_index
 
 from . import _runtime
 
@@ -199,15 +203,22 @@ def _is_plain(first: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) 
 _PLAIN = {int, float, bool, complex, type(None), str}
 
 
+def _swap(owner: Any, name: str, patch: Callable[[Any], Callable[..., Any]]) -> None:
+    """Puts what `patch` makes of a function into its place."""
+    setattr(owner, name, patch(getattr(owner, name)))
+
+
 def _redirect(
     function: FunctionType,
-    guard: Callable[[FunctionType], Callable[..., Any]],
+    patch: Callable[[FunctionType], Callable[..., Any]],
     is_plain: Callable[[Any, tuple[Any, ...], dict[str, Any]], bool] = (
         lambda first, arguments, keywords: _has_number(first)
     ),
 ) -> None:
-    """Makes a function, wherever it is kept, call what `guard` makes of its original, unless its
-    arguments are plain."""
+    """Makes a function, wherever it is kept, call what `patch` makes of its original, unless its
+    arguments are plain. Its code is replaced: `_std` is kept by the methods in C, and the others by
+    whatever imported them before (`from numpy import linspace`), where a function of ours under the
+    same name would not be called."""
     original = FunctionType(
         function.__code__,
         function.__globals__,
@@ -217,20 +228,20 @@ def _redirect(
     )
     original.__kwdefaults__ = function.__kwdefaults__
     name = f"_denizen_{function.__name__.strip('_')}"
-    function.__globals__[name] = guard(original)
+    function.__globals__[name] = patch(original)
     function.__globals__[f"{name}_original"] = original
     function.__globals__[f"{name}_is_plain"] = is_plain
     first = next(iter(signature(original).parameters))
     # Arrays of NumPy's own dtypes pay two calls more.
     source = f"""
-def guarded({first}, *arguments, **keywords):
+def patched({first}, *arguments, **keywords):
     if {name}_is_plain({first}, arguments, keywords):
         return {name}_original({first}, *arguments, **keywords)
     return {name}({first}, *arguments, **keywords)
 """
     scope: dict[str, Any] = {}
     exec(compile(source, __file__, "exec"), scope)
-    function.__code__ = scope["guarded"].__code__
+    function.__code__ = scope["patched"].__code__
     function.__defaults__ = function.__kwdefaults__ = None
     # For `inspect.signature`.
     function.__dict__["__wrapped__"] = original
@@ -258,23 +269,178 @@ def _element(dtype_class: Any) -> str | None:
     return None
 
 
-def install() -> None:
-    """Puts the guards in place, once."""
-    from numpy._core import _exceptions, _methods
-    from numpy.lib import _histograms_impl
+# ---- sorts ---------------------------------------------------------------------------------------
+#
+# Of arrays that hold elements in structures, and partitions of elements: NumPy's quicksort leaves
+# the array where a comparison contradicts itself. `method` is NumPy's own method of the same name.
+# A sorted array is partitioned by every index.
+#
+# NumPy compares copies of an item's bytes. So the memory is locked for reading as long as it does:
+# what an order may do by way of Python ends none of the objects that are compared.
 
-    methods: Any = _methods
-    histograms: Any = _histograms_impl
-    public: Any = np
-    if hasattr(methods, "_denizen_std"):
-        return
-    methods.asanyarray = _averaged(methods.asanyarray)
+_Order = str | Sequence[str] | None
+
+
+def sort(
+    method: Any,
+    array: Any,
+    axis: SupportsIndex = -1,
+    kind: str | None = None,
+    order: _Order = None,
+    *,
+    stable: bool | None = None,
+    **others: Any,
+) -> None:
+    """Sorts in place, stably whatever `kind` says: finds the order, then moves the items."""
+    place = normalize_axis_index(axis.__index__(), array.ndim)
+    if not array.flags.writeable:
+        raise ValueError("sort array is read-only")
+    indices = array.argsort(axis=place, kind=kind, order=order, stable=stable, **others)
+    _runtime._reorder(array, indices, place)
+
+
+def argsort(
+    method: Any,
+    array: Any,
+    axis: SupportsIndex | None = -1,
+    kind: str | None = None,
+    order: _Order = None,
+    *,
+    stable: bool | None = None,
+    **others: Any,
+) -> Any:
+    """The indices that sort, by NumPy's merge sort whatever `kind` says."""
+    _check_kind(kind, stable)
+    return _runtime._while_read([array], method, array, axis, "stable", order, **others)
+
+
+def partition(
+    method: Any,
+    array: Any,
+    kth: Any,
+    axis: SupportsIndex = -1,
+    kind: str = "introselect",
+    order: _Order = None,
+) -> None:
+    """Sorts in place."""
+    _check_kth(array, kth, axis, kind)
+    array.sort(axis=axis, kind="stable", order=order)
+
+
+def argpartition(
+    method: Any,
+    array: Any,
+    kth: Any,
+    axis: SupportsIndex | None = -1,
+    kind: str = "introselect",
+    order: _Order = None,
+) -> Any:
+    """The indices that sort."""
+    _check_kth(array, kth, axis, kind)
+    return array.argsort(axis=axis, kind="stable", order=order)
+
+
+def lexsort(function: Any, keys: Any, axis: SupportsIndex = -1) -> Any:
+    """The indices that sort by several keys, the last one first."""
+    # What NumPy reads cannot change meanwhile.
+    keys = keys if isinstance(keys, np.ndarray) else tuple(keys)
+    arrays = [keys] if isinstance(keys, np.ndarray) else list(keys)
+    return _runtime._while_read(arrays, function, keys, axis)
+
+
+def _check_kind(kind: str | None, stable: bool | None) -> None:
+    """Lets NumPy refuse what it would."""
+    if kind is not None or stable is not None:
+        check: Any = np.zeros(1)
+        check.argsort(kind=kind, stable=stable)
+
+
+def _check_kth(array: Any, kth: Any, axis: SupportsIndex | None, kind: str) -> None:
+    """Lets NumPy refuse what it would."""
+    if axis is None or array.ndim == 0:
+        length = array.size
+    else:
+        length = array.shape[axis]
+    check: Any = np.zeros(length, "i1")
+    check.argpartition(kth, kind=kind)
+
+
+# ---- installation --------------------------------------------------------------------------------
+
+
+class Patch(NamedTuple):
+    """One row of the table of patches; `state` says what became of it in this process."""
+
+    name: str
+    #: Names of NumPy's.
+    replaces: str
+    #: What NumPy does.
+    wrong: str
+    #: What denizen does.
+    instead: str
+    #: The first NumPy that is right, or "open".
+    until: str
+    #: "memory" or "results".
+    keeps: str
+    #: Placed at the "import", with a "type", here in "python", or by the "slots" of each type.
+    when: str
+    tests: str
+    thread: str
+    state: str
+
+
+def patches() -> list[Patch]:
+    """What is wrong in NumPy, and what stands in its place."""
+    return [Patch(*row) for row in _runtime._numpy_patches()]
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"numpy.{name}")
+
+
+def _patch_deviations() -> None:
+    methods = _module("_core._methods")
     _redirect(methods._std, lambda original: _deviating(original, methods._var))
-    _redirect(public.nanstd._implementation, lambda original: _deviating(original, np.nanvar))
-    _redirect(public.linspace._implementation, _ramping, _is_plain)
-    _redirect(public.unwrap._implementation, _unwrapping)
-    histograms._get_bin_edges = _edging(histograms._get_bin_edges)
-    if np.lib.NumpyVersion(np.__version__) < "2.5.0":
-        histograms._unsigned_subtract = _distance(histograms._unsigned_subtract)
-    error: Any = _exceptions._UFuncNoLoopError
-    error.__str__ = _no_loop_text(error.__str__)
+    _redirect(_implementation("nanstd"), lambda original: _deviating(original, np.nanvar))
+
+
+def _implementation(name: str) -> Any:
+    """The function behind one of NumPy's that other classes may override."""
+    return getattr(np, name)._implementation
+
+
+#: By the name of the patch.
+_IN_PYTHON: dict[str, Callable[[], None]] = {
+    "mean-and-variance": lambda: _swap(_module("_core._methods"), "asanyarray", _averaged),
+    "deviations": _patch_deviations,
+    "linspace": lambda: _redirect(_implementation("linspace"), _ramping, _is_plain),
+    "unwrap": lambda: _redirect(_implementation("unwrap"), _unwrapping),
+    "histogram-edges": lambda: _swap(_module("lib._histograms_impl"), "_get_bin_edges", _edging),
+    "histogram-estimators": lambda: _swap(
+        _module("lib._histograms_impl"), "_unsigned_subtract", _distance
+    ),
+    "no-loop-text": lambda: _swap(
+        _module("_core._exceptions")._UFuncNoLoopError, "__str__", _no_loop_text
+    ),
+}
+
+
+def install() -> None:
+    """Places those of this file that the running NumPy needs, once a process, and warns of what
+    could not be placed. The runtime has placed the others by now."""
+    for patch in patches():
+        if patch.when == "python" and patch.state == "waiting":
+            try:
+                _IN_PYTHON[patch.name]()
+            except (AttributeError, ImportError):
+                _runtime._patch_placed(patch.name, False)
+            else:
+                _runtime._patch_placed(patch.name, True)
+    missing = [patch.name for patch in patches() if patch.state == "not placed"]
+    if missing:
+        warnings.warn(
+            f"NumPy {np.__version__} is not made as denizen knows it, and these patches could not "
+            f"be placed: {', '.join(missing)}; `denizen info --patches` says what that means",
+            RuntimeWarning,
+            stacklevel=3,
+        )
