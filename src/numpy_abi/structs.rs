@@ -125,6 +125,34 @@ pub struct PyArrayMethodObject {
     _marker: std::marker::PhantomData<(*mut u8, std::marker::PhantomPinned)>,
 }
 
+/// The head of a [`PyArrayMethodObject`], which NumPy's headers do not tell (`array_method.h`): the
+/// same since 2.0. `name`, `nin` and `nout` are compared before the rest is read.
+#[repr(C)]
+pub struct CastMethod {
+    pub ob_base: PyObject,
+    /// For messages.
+    pub name: *const c_char,
+    pub nin: c_int,
+    pub nout: c_int,
+    /// `NPY_CASTING` of a cast.
+    pub casting: c_int,
+    /// `NPY_METH_*` flags.
+    pub flags: c_int,
+    pub static_data: *mut c_void,
+    pub resolve_descriptors_with_scalars: *mut c_void,
+    pub resolve_descriptors: Option<ResolveDescriptors>,
+    /// Picks the loop.
+    pub get_loop: Option<GetLoop>,
+}
+
+/// An ArrayMethod with its DTypes (`PyBoundArrayMethodObject`), which NumPy's headers do not tell.
+#[repr(C)]
+pub struct BoundArrayMethod {
+    pub ob_base: PyObject,
+    pub dtypes: *mut *mut PyArray_DTypeMeta,
+    pub method: *mut CastMethod,
+}
+
 /// The memory of strings of `StringDType`; opaque.
 #[repr(C)]
 pub struct npy_string_allocator {

@@ -39,22 +39,14 @@ impl Item for MoveOnly {
         object: *mut ffi::PyObject,
         cell: *mut u8,
     ) -> Result<(), Failure> {
-        let element = dtype.element();
-        // SAFETY: the caller's promise.
+        // SAFETY: a live object; `run-alive` for the cell, whose memory stays where it is while client
+        // code makes the object, and ends the one that was there. NumPy lends an item of a list, which
+        // that code may empty.
         unsafe {
-            match object::scalar_cell(object) {
-                Some((other, _)) if ptr::eq(dtype, other) => put_scalar(dtype, object, cell),
-                _ => {
-                    if element.vtable().from_python.is_some()
-                        && proxy::owner_of(element, cell).is_none()
-                    {
-                        return Err(lost(element));
-                    }
-                    let mut made = Object::new(element)?;
-                    python::from_python(dtype, object, made.address())?;
-                    put_made(element, made, cell)
-                }
-            }
+            ffi::Py_INCREF(object);
+            let outcome = access::pinned(cell, || put(dtype, object, cell));
+            ffi::Py_DECREF(object);
+            outcome
         }
     }
 
@@ -100,6 +92,30 @@ unsafe fn to_python_in_place(
         proxy::with_borrow(element, cell, || {
             align::with_aligned_source(element, cell, |cell| python::to_python(dtype, cell))
         })
+    }
+}
+
+/// # Safety
+/// As for [`Item::set`], of an object and memory that stay.
+unsafe fn put(
+    dtype: &'static DType,
+    object: *mut ffi::PyObject,
+    cell: *mut u8,
+) -> Result<(), Failure> {
+    let element = dtype.element();
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some((other, _)) = object::scalar_cell(object)
+            && ptr::eq(dtype, other)
+        {
+            return put_scalar(dtype, object, cell);
+        }
+        if element.vtable().from_python.is_some() && proxy::owner_of(element, cell).is_none() {
+            return Err(lost(element));
+        }
+        let mut made = Object::new(element)?;
+        python::from_python(dtype, object, made.address())?;
+        put_made(element, made, cell)
     }
 }
 

@@ -5,7 +5,7 @@
 //! * [`holding`]: which dtypes and arrays have elements;
 //! * bytes that are no objects: [`buffers`], [`bytes`], [`interface`], [`structures`], [`void_casts`];
 //! * objects that NumPy would lose or use after their end: [`state`], [`put`], [`sorts`], [`raw`],
-//!   [`resize`], [`copyswap`], [`einsum`];
+//!   [`resize`], [`copyswap`], [`einsum`], [`to_object`];
 //! * results: [`results`], [`ufunc_methods`], [`linalg`], [`printing`], and those of functions that
 //!   NumPy has in Python, in `denizen._numpy_patches`.
 
@@ -27,6 +27,7 @@ mod state;
 mod structures;
 mod swap;
 mod table;
+mod to_object;
 mod ufunc_methods;
 pub(super) mod void_casts;
 

@@ -5,6 +5,7 @@
 //! method or was derived from the class meets the new function. Each swap is made once, and says
 //! whether NumPy is made as it expects; where not, nothing is changed.
 
+use crate::numpy_abi::callbacks::{ArrGetItem, GetLoop};
 use pyo3::{
     exceptions::PyRuntimeError,
     ffi,
@@ -52,6 +53,8 @@ function_types!(
     ffi::newfunc,
     ffi::objobjargproc,
     ffi::getbufferproc,
+    ArrGetItem,
+    GetLoop,
 );
 
 /// A class of NumPy's.
@@ -331,6 +334,18 @@ pub(super) unsafe fn setter(
             place.is_none() || put(place, original, ours)
         })
     }
+}
+
+/// Puts `ours` in the place of a function that a struct of NumPy's points to.
+///
+/// # Safety
+/// `ours` is right for every call through `place`.
+pub(super) unsafe fn pointer<F: Function>(
+    place: &mut Option<F>,
+    original: &Original<F>,
+    ours: F,
+) -> bool {
+    put(place, original, ours)
 }
 
 fn put<F: Function>(place: &mut Option<F>, original: &Original<F>, ours: F) -> bool {

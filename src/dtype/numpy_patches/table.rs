@@ -3,7 +3,7 @@
 
 use super::{
     buffers, bytes, copyswap, einsum, interface, linalg, printing, put, raw, resize, results,
-    sorts, state, structures, ufunc_methods,
+    sorts, state, structures, to_object, ufunc_methods,
 };
 use crate::{erased::ElementType, numpy_abi::NumpyVersion};
 use pyo3::prelude::*;
@@ -215,6 +215,24 @@ pub static PATCHES: &[Patch] = &[
             hands a loop the others of a packed record as they are.",
         instead: "A loop's operands are looked at; unaligned cells visit aligned memory.",
         tests: "`test_fault_trials.py`", thread: "none found",
+    },
+    Patch {
+        name: "cast-to-object", until: NEVER, keeps: Memory, when: Import(to_object::install_cast),
+        replaces: "what chooses the loop of the cast to `object`",
+        wrong: "The cast gives up the object in the destination before it asks for the new one: \
+            Python code that runs meanwhile, in this thread or another, finds a pointer to an \
+            object that has ended.",
+        instead: "Where it reads elements of ours, each object is put into memory of its own \
+            first, and exchanged with what is in the destination.",
+        tests: "`test_python_objects.py`", thread: "none found",
+    },
+    Patch {
+        name: "record-tuples", until: NEVER, keeps: Memory, when: Import(to_object::install_records),
+        replaces: "`getitem` of `np.void`'s dtype",
+        wrong: "The tuple of a record has NULL where a field could not be read: a result with it \
+            beside the exception, or `SystemError`.",
+        instead: "The tuple is given up, the exception arrives as it is.",
+        tests: "`test_python_objects.py`", thread: "none found",
     },
     Patch {
         name: "einsum", until: NEVER, keeps: Memory, when: Import(einsum::install),

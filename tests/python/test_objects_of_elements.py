@@ -1,0 +1,165 @@
+"""Elements to and from Python objects, while a hook of their type uses the arrays at hand."""
+
+import threading
+import time
+
+import denizen_hostile as hostile
+import numpy as np
+import pytest
+
+import denizen
+from denizen import Integer
+
+
+class Counted:
+    """A Python object that knows how many of its kind there are."""
+
+    alive = 0
+
+    def __init__(self) -> None:
+        Counted.alive += 1
+
+    def __del__(self) -> None:
+        Counted.alive -= 1
+
+
+@pytest.fixture(autouse=True)
+def hooks_end():
+    yield
+    hostile.off()
+
+
+def objects(count):
+    made = np.empty(count, dtype=object)
+    made[:] = [Counted() for _ in range(count)]
+    return made
+
+
+@pytest.mark.parametrize("name", ["Held", "Gil", "Boxed", "BoxedGil", "Free", "FreeBoxed"])
+@pytest.mark.parametrize("record", [False, True])
+def test_a_cast_to_object_leaves_the_old_object_until_the_new_one_is_there(name, record):
+    dtype = getattr(hostile, name)
+    a = np.arange(30).astype(dtype)
+    if record:
+        fields = np.zeros(30, dtype=[("n", "u1"), ("x", dtype)])
+        fields["x"] = a
+        a = fields
+    seen, put = set(), Counted()
+    o = objects(30)
+
+    def hook():
+        # Takes the memory of what has ended.
+        junk = [bytes(40 + size) for size in range(30)]
+        seen.update(type(item) for item in o.tolist())
+        o[20] = put
+        del junk
+
+    hostile.on("clone", hook, after=20, times=1)
+    o[...] = a
+    hostile.off()
+    assert Counted in seen and None.__class__ not in seen
+    assert len(seen) == 2
+    assert len({type(item) for item in o.tolist()}) == 1
+    seen.clear()
+    hook = put = o = None
+    assert Counted.alive == 0
+
+
+def test_threads_never_find_an_ended_object_under_a_cast_to_object():
+    a = np.array([2**100 + i for i in range(2000)], dtype=Integer)
+    o = a.astype(object)
+    end, wrong = time.monotonic() + 1.5, []
+
+    def until(work):
+        def run():
+            while time.monotonic() < end and not wrong:
+                try:
+                    work()
+                except Exception as error:
+                    wrong.append(error)
+
+        return threading.Thread(target=run)
+
+    def look():
+        assert all(2**100 <= x < 2**100 + 2000 for x in o.tolist())
+
+    def cast():
+        o[...] = a
+
+    def back():
+        assert np.all(o.astype(Integer) >= 2**100)
+
+    threads = [until(work) for work in (cast, look, back, lambda: np.add(a, 0, out=a))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("convert", ["astype", "tolist", "item", "assign"])
+@pytest.mark.parametrize("after", range(4))
+def test_a_record_whose_field_fails_is_no_tuple(convert, after):
+    records = np.zeros(2, dtype=[("t", "u1"), ("x", hostile.BoxedGil), ("y", hostile.BoxedGil)])
+    records["x"] = [1, 2]
+    target = np.empty(2, dtype=object)
+    ways = {
+        "astype": lambda: records.astype(object),
+        "tolist": lambda: records.tolist(),
+        "item": lambda: [records.item(0), records.item(1)],
+        "assign": lambda: target.__setitem__(Ellipsis, records),
+    }
+
+    def fail():
+        raise ValueError("told")
+
+    def call():
+        return ways[convert]()
+
+    for _ in range(20):  # Python specialises what is called often, and then looks for no exception
+        call()
+    before = target.copy()
+    hostile.on("clone", fail, after=after, times=1)
+    with pytest.raises(BaseException, match="told") as caught:
+        call()
+    hostile.off()
+    assert not isinstance(caught.value, SystemError)
+    if convert == "assign":
+        # What comes before the failure is there, nothing else has changed.
+        assert all(isinstance(item, tuple) and None not in item for item in target)
+        assert len(before) == len(target)
+
+
+@pytest.mark.parametrize("way", ["from_python", "state", "objects", "scalar", "drop"])
+def test_an_array_of_a_type_that_only_moves_stays_while_an_element_is_put(way):
+    live = lambda: (dict(hostile.live())["Only"], denizen.stats()["denizen_hostile.Only"]["live"])  # noqa: E731
+    before = live()
+    refused = []
+    for size in (2, 3000):
+        a = np.empty(20, hostile.Only)
+        a[:] = list(range(20))
+        state = np.empty(0, hostile.Only).__reduce__()[2]
+
+        def hook(a=a, size=size, state=state):
+            with pytest.raises(denizen.BorrowError) as error:
+                if way == "state":
+                    a.__setstate__(state)
+                else:
+                    a.resize(size, refcheck=False)
+            refused.append(error)
+
+        name = {"scalar": "default", "drop": "drop"}.get(way, "from_python")
+        if way == "scalar":
+            value = hostile.Only()
+        elif way == "objects":
+            value = np.arange(20).astype(object)
+        else:
+            value = 5
+        hostile.on(name, hook, times=1)
+        a[Ellipsis if way == "objects" else 15] = value
+        hostile.off()
+        assert len(a) == 20 and len(a.tolist() if way != "scalar" else [0] * 20) == 20
+        del a, value, hook
+    assert len(refused) == 2 and not hostile.violations()
+    refused.clear()
+    assert live() == before
