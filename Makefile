@@ -55,7 +55,7 @@ CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
 .PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-lifecheck \
-	test-fuzz test-python test-clients test-pytest test-cpp check faults full stress hostile asan valgrind-cpp lint \
+	test-fuzz test-python test-clients test-cpp check faults full stress hostile asan valgrind-cpp lint \
 	lint-rust lint-python fuzz corpus valgrind \
 	header bench clean
 
@@ -166,7 +166,12 @@ valgrind:
 	@echo "== valgrind over the unit tests"
 	.ci/valgrind
 
-test-python: test-clients test-pytest test-cpp
+PYTEST = PYTHONPATH=$(VENV)/cpp/modules $(BIN)/python -m pytest $(if $(PYTEST_WORKERS),-n $(PYTEST_WORKERS))
+
+# One session for all: types of Rust and C++ stand in the same tables.
+test-python: $(STAMPS)/clients $(STAMPS)/cpp
+	@echo "== Python: tests on $(VERSION)"
+	$(PYTEST) tests/python cpp-bridge
 
 # Extension crates that only know the client interface.
 $(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools $(shell find tests/clients -type f \( -name '*.rs' -o -name '*.toml' -o -name 'Cargo.lock' \) -not -path '*/target/*' 2>/dev/null)
@@ -182,9 +187,6 @@ $(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools $(shell find tests/clien
 
 test-clients: $(STAMPS)/clients
 
-test-pytest: $(STAMPS)/clients $(STAMPS)/cpp-tools
-	@echo "== Python: tests on $(VERSION)"
-	$(BIN)/python -m pytest tests/python $(if $(PYTEST_WORKERS),-n $(PYTEST_WORKERS))
 
 # ---- the C++ bridge ----------------------------------------------------------------------------
 
@@ -195,16 +197,15 @@ CPP_SOURCES := $(shell find cpp-bridge -type f \( -name '*.c' -o -name '*.h' -o 
 CMAKE_BUILD = @$(BIN)/cmake -S cpp-bridge -B $(1) -G Ninja -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
 	-DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja $(2) >$(1).log || { cat $(1).log; exit 1; }; \
 	$(BIN)/cmake --build $(1) -- --quiet
-CPP_TESTS = $(BIN)/python -m pytest cpp-bridge $(if $(PYTEST_WORKERS),-n $(PYTEST_WORKERS))
 
 $(STAMPS)/cpp: $(STAMPS)/wheel $(STAMPS)/test-tools $(STAMPS)/cpp-tools $(CPP_SOURCES)
 	@echo "== building the C and C++ modules"
 	$(call CMAKE_BUILD,$(VENV)/cpp,)
 	touch $@
 
-test-cpp: $(STAMPS)/cpp
+test-cpp: $(STAMPS)/clients $(STAMPS)/cpp
 	@echo "== Python: tests of the C and C++ modules on $(VERSION)"
-	PYTHONPATH=$(VENV)/cpp/modules $(CPP_TESTS)
+	$(PYTEST) cpp-bridge
 
 # What `denizen check` finds on element types; docs/check.md says more. Types that are named may refuse
 # only what is expected.
@@ -225,14 +226,14 @@ full: $(STAMPS)/cpp $(STAMPS)/clients
 # It prints the seed of its choices; docs/checking.md says what it tries.
 stress: $(STAMPS)/cpp $(STAMPS)/clients
 	@echo "== threads under stress on $(VERSION)"
-	cd tests/python && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m stress \
+	cd tests/python/process && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m stress \
 		--seconds $(STRESS_SECONDS) $(STRESS)
 	@$(MAKE) --no-print-directory hostile
 
 # It prints the seed of its choices; docs/checking.md says what it tries.
 hostile: $(STAMPS)/cpp $(STAMPS)/clients
 	@echo "== hooks that use the array at hand on $(VERSION)"
-	cd tests/python && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m hostile \
+	cd tests/python/process && PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(CURDIR)/$(BIN)/python -m hostile \
 		--seconds $(HOSTILE_SECONDS) $(HOSTILE)
 
 $(STAMPS)/cpp-asan: $(STAMPS)/cpp
@@ -286,8 +287,8 @@ lint-python: $(STAMPS)/lint-tools $(STAMPS)/wheel
 	$(BIN)/mypy --strict -p denizen
 	$(BIN)/mypy --strict python/pytest_denizen.py
 	$(BIN)/python -m mypy.stubtest denizen._runtime
-	$(BIN)/mypy --strict tests/python/typed_user.py
-	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error tests/python/typed_user.py
+	$(BIN)/mypy --strict tests/python/library/typed_user.py
+	$(BIN)/basedpyright --pythonpath $(BIN)/python --level error tests/python/library/typed_user.py
 
 bench: $(STAMPS)/cpp
 	.ci/bench $(BIN)/python $(VENV)/cpp/modules

@@ -1,14 +1,16 @@
 """What all tests share: every object that a test makes is gone when it ends, tests marked by `every`
-run once for each kind of element, and `strategies` says how many examples hypothesis tries."""
+run once for each kind of element, those of C++ too where their modules are built, and `strategies`
+says how many examples hypothesis tries."""
 
+import importlib.util
 import signal
 
 import pytest
-import strategies
-from balance import balanced, pytest_collection_finish, pytest_runtest_makereport
-from kind import generate, other
+from support import strategies
+from support.balance import balanced, pytest_collection_finish, pytest_runtest_makereport
+from support.kind import generate, other
 
-pytest.register_assert_rewrite("trials")
+pytest.register_assert_rewrite("support.threads", "support.transport")
 
 # Where the tests run in the background of a script, SIGINT is ignored, and so it would be in the
 # processes that they start to interrupt.
@@ -27,8 +29,12 @@ __all__ = [
 
 def pytest_generate_tests(metafunc):
     def kinds():
-        from kinds import KINDS
+        from support.kinds import KINDS
 
+        if importlib.util.find_spec("cpp_types"):
+            from cpp_kinds import KINDS as CPP_KINDS
+
+            return KINDS | CPP_KINDS
         return KINDS
 
     generate(metafunc, kinds)

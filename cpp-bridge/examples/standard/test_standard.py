@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import standard
-from c_extension import INCLUDES, compiler
+from support.c_extension import INCLUDES, compiler
 from standard import Doubles, Function, OwnedPoint, SharedPoint, String
 
 import denizen

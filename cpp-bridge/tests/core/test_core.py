@@ -10,7 +10,7 @@ import threading
 import cpp_core
 import numpy as np
 import pytest
-from balance import OWN_COUNTERS
+from support.balance import OWN_COUNTERS
 
 import denizen
 

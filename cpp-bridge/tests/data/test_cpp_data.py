@@ -9,7 +9,7 @@ import sys
 import cpp_data
 import numpy as np
 import pytest
-from balance import OWN_COUNTERS
+from support.balance import OWN_COUNTERS
 
 import denizen
 

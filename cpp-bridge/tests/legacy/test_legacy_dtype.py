@@ -8,7 +8,7 @@ import threading
 import legacy as legacy_module
 import numpy as np
 import pytest
-from handlers import get_handler
+from support.handlers import get_handler
 
 import denizen
 

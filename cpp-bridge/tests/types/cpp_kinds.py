@@ -10,8 +10,8 @@ import numpy as np
 import polynomials
 import rotations
 import standard
-from balance import OWN_COUNTERS
-from kind import Kind, item_by_item
+from support.balance import OWN_COUNTERS
+from support.kind import Kind, item_by_item
 
 import denizen
 

@@ -2,7 +2,7 @@
 destroyed twice, or used after its end, says so on stderr."""
 
 import pytest
-from process import run
+from support.process import run
 
 ARRAYS = """
 import gc, os, threading, time, warnings

@@ -15,7 +15,7 @@ import cpp_types
 import numpy as np
 import pytest
 from cpp_kinds import BAD_ENDS, THROWERS, array, element, live, numbers
-from operations import OPERATIONS, REORDERS, SOURCE, N
+from support.operations import OPERATIONS, REORDERS, SOURCE, N
 
 import denizen
 

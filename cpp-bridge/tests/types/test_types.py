@@ -26,8 +26,8 @@ from cpp_kinds import (
     element,
     numbers,
 )
-from trials.threads import in_threads
-from trials.transport import come_back
+from support.threads import in_threads
+from support.transport import come_back
 
 import denizen
 

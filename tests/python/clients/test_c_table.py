@@ -1,0 +1,724 @@
+"""What the function table does with input that no correct client passes: a clear error that names
+the member, nothing registered, nothing lent, every owner released once."""
+
+import ctypes
+import sys
+import types
+from ctypes import addressof, byref, sizeof
+
+import denizen_raw as raw
+import numpy as np
+import pytest
+from support.c_table import (
+    API,
+    RELEASE,
+    Cast,
+    Identity,
+    Loop,
+    Operand,
+    Report,
+    Spec,
+    Stats,
+    View,
+    VTable,
+    address,
+    cast_spec,
+    constant,
+    identity,
+    lengths,
+    loop,
+    operand,
+    operands,
+    register,
+    spec,
+    text,
+    vtable,
+)
+
+import denizen
+
+
+@pytest.fixture
+def module():
+    return types.ModuleType("ctable")
+
+
+@pytest.fixture(scope="module")
+def word():
+    """Handle of a correct type of one word, stored inline."""
+    return register(types.ModuleType("ctable"), spec(vtable("ctable.Word")))
+
+
+@pytest.fixture(scope="module")
+def integer():
+    return API["find_element"](text("denizen.Integer"), 8, 8, None)
+
+
+# ---- registration --------------------------------------------------------------------------------
+
+BAD_VTABLES = [
+    ({"struct_size": 0}, "element vtable: `struct_size`, 0"),
+    ({"struct_size": 40}, "element vtable: `struct_size`, 40"),
+    ({"struct_size": 1 << 40}, "element vtable: `struct_size`, 1099511627776"),
+    ({"abi_version": 0}, r"built for element interface 0\.0, this runtime speaks 1\.2"),
+    ({"abi_version": 2 << 16 | 5}, r"built for element interface 2\.5, this runtime speaks 1\.2"),
+    ({"name": 0}, "`name` is missing"),
+    ({"size": 0}, "`size`, 0"),
+    ({"size": 12}, "`size`, 12, is not a positive multiple of `align`, 8"),
+    ({"size": (1 << 63) + 8}, "`size`"),
+    ({"align": 0}, "`align`, 0"),
+    ({"align": 3}, "`align`, 3"),
+    ({"align": 8192, "size": 8192}, "`align`, 8192"),
+    ({"align": 32, "size": 32}, "aligned to 32 bytes"),
+    ({"storage": 3}, "`storage` has the unknown value 3"),
+    ({"zero_bytes": 3}, "`zero_bytes` has the unknown value 3"),
+    ({"zero_bytes": 0}, "no promise about zero bytes"),
+    ({"vacancy_size": 0}, "`vacancy_offset` . `vacancy_size`"),
+    ({"vacancy_offset": 1}, "`vacancy_offset` . `vacancy_size`"),
+    ({"vacancy_offset": (1 << 64) - 4}, "`vacancy_offset` . `vacancy_size`"),
+    ({"flags": 0}, "`relocate`"),
+    ({"save": 1}, "`save` and `load`"),
+    ({"load": 1}, "`save` and `load`"),
+    ({"storage": constant("STORAGE_BOXED"), "size": 16}, "boxed, but its cell"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD_VTABLES)
+def test_a_wrong_member_of_the_vtable_is_named(module, changes, message):
+    with pytest.raises(ValueError, match=message):
+        register(module, spec(vtable("ctable.Bad", **changes)))
+    assert not hasattr(module, "Bad")
+    assert "ctable.Bad" not in denizen.types()
+
+
+def test_names_without_a_module_or_that_are_not_utf8_are_refused(module):
+    with pytest.raises(ValueError, match="must be `module.Name`"):
+        register(module, spec(vtable("Bad")))
+    latin = ctypes.create_string_buffer("ctable.Größe".encode("latin-1"))
+    with pytest.raises(ValueError, match="`name` is missing or not UTF-8"):
+        register(module, spec(vtable("", name=addressof(latin))))
+
+
+BAD_SPECS = [
+    ({"struct_size": 0}, "element spec: `struct_size`, 0"),
+    ({"struct_size": 8}, "element spec: `struct_size`, 8"),
+    ({"vtable": 0}, "element vtable: NULL"),
+    ({"loop_count": 1}, r"loops\[0\]: NULL"),
+    ({"cast_count": 1}, r"casts\[0\]: NULL"),
+    ({"identity_count": 1}, r"identities\[0\]: NULL"),
+    ({"loops": [loop(struct_size=0)]}, r"loops\[0\]: `struct_size`, 0"),
+    ({"loops": [loop(), loop(struct_size=sizeof(Loop) - 8)]}, r"loops\[1\]: `struct_size`"),
+    ({"loops": [loop(ufunc=0)]}, r"loops\[0\]: `ufunc` is NULL"),
+    ({"loops": [loop(operands=0)]}, r"loops\[0\]: `operands` is NULL"),
+    ({"loops": [loop(), loop(function=0)]}, "loop for negative: `function` is NULL, which is for"),
+    (
+        {"loops": [loop(function=0, operands=operands("self", 12))]},
+        "loop for negative: `function` is NULL, which is for",
+    ),
+    (
+        {"loops": [loop(function=0, operands=operands(12, 12))]},
+        "loop for negative: NumPy's own loop needs a cast from the type to an input",
+    ),
+    (
+        {
+            "loops": [loop(function=0, operands=operands(12, 12))],
+            "casts": [cast_spec("self", 12, level=constant("CAST_UNSAFE"))],
+        },
+        r"loop for negative: NumPy's own loop needs a cast from the type to an input, .*float_functions"
+        r".*cast_to\(Casting::SameKind, f\).*cast_to<double>\(denizen::casting::same_kind, f\)",
+    ),
+    ({"loops": [loop(input_count=2)]}, "loop for negative has 2 inputs and 1 outputs"),
+    ({"loops": [loop(output_count=0)]}, "loop for negative has 1 inputs and 0 outputs"),
+    ({"loops": [loop(input_count=1 << 31)]}, "loop for negative has 2147483648 inputs"),
+    ({"casts": [cast_spec(struct_size=1 << 30)]}, r"casts\[0\]: `struct_size`, 1073741824"),
+    ({"casts": [cast_spec(struct_size=24)]}, r"casts\[0\]: `struct_size`, 24"),
+    ({"casts": [cast_spec(function=0)]}, r"casts\[0\]: `function` is NULL"),
+    ({"casts": [cast_spec(level=1)]}, "1 is no casting level"),
+    ({"casts": [cast_spec(level=5)]}, "5 is no casting level"),
+    ({"casts": [cast_spec("self", "self")]}, "the type itself at exactly one end"),
+    ({"casts": [cast_spec(12, 12)]}, "the type itself at exactly one end"),
+    ({"casts": [cast_spec(9999)]}, "type number 9999"),
+    ({"casts": [cast_spec(), cast_spec()]}, "given twice"),
+    ({"identities": [identity(struct_size=0)]}, r"identities\[0\]: `struct_size`, 0"),
+    ({"identities": [identity(ufunc=0)]}, r"identities\[0\]: `ufunc` is NULL"),
+    ({"identities": [identity(construct=0)]}, r"identities\[0\]: `construct` is NULL"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), BAD_SPECS)
+def test_a_wrong_member_of_the_spec_is_named(module, changes, message):
+    with pytest.raises(ValueError, match=message):
+        register(module, spec(vtable("ctable.Bad"), **changes))
+    assert not hasattr(module, "Bad")
+    assert "ctable.Bad" not in denizen.types()
+
+
+@ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.c_void_p,
+    ctypes.POINTER(ctypes.c_void_p),
+    ctypes.POINTER(ctypes.c_ssize_t),
+    ctypes.POINTER(ctypes.c_ssize_t),
+    ctypes.c_void_p,
+)
+def words_to_doubles(_context, arguments, dimensions, strides, _report):
+    for index in range(dimensions[0]):
+        word = ctypes.c_int64.from_address(arguments[0] + index * strides[0])
+        ctypes.c_double.from_address(arguments[1] + index * strides[1]).value = word.value
+    return 0
+
+
+def test_a_loop_without_a_function_is_numpy_s_own(module):
+    """Elements become numbers by the type's cast; other operands and outputs may be wider."""
+    changes = {"input_count": 2, "ufunc": text("hypot"), "operands": operands(12, 12, 12)}
+    entries = [
+        loop(function=0, ufunc=text("sqrt"), operands=operands(12, 12)),
+        loop(function=0, **changes),
+    ]
+    casts = [
+        cast_spec(
+            "self",
+            12,
+            level=constant("CAST_SAME_KIND"),
+            function=address(words_to_doubles),
+        )
+    ]
+    register(module, spec(vtable("ctable.Number"), loops=entries, casts=casts))
+    a = np.zeros(3, dtype=module.Number)
+    assert np.sqrt(a).tolist() == np.hypot(a, 0.0).tolist() == [0, 0, 0]
+    assert np.hypot([3.0, 4.0, 5.0], a).tolist() == [3, 4, 5]
+    assert np.hypot(a, a, dtype=np.float32).dtype == np.float32
+    assert np.hypot(np.longdouble(2), a).dtype == np.longdouble
+    for refused in (lambda: np.exp(a), lambda: np.hypot(a, 1j), lambda: np.hypot(a, ["x"] * 3)):
+        with pytest.raises(TypeError, match=r"ctable\.Number"):
+            refused()
+
+
+def test_operands_of_unknown_kinds_or_types_are_refused(module):
+    for strange in [Operand(kind=7), Operand(kind=constant("OPERAND_ELEMENT"), element=64)]:
+        both = (Operand * 2)(operand("self"), strange)
+        with pytest.raises(ValueError, match="operand"):
+            register(module, spec(vtable("ctable.Bad"), [loop(operands=addressof(both))]))
+        with pytest.raises(ValueError, match="operand|not registered"):
+            register(module, spec(vtable("ctable.Bad"), casts=[cast_spec(**{"from": strange})]))
+    with pytest.raises((TypeError, ValueError)):
+        register(module, spec(vtable("ctable.Bad"), [loop(operands=operands("self", 9999))]))
+
+
+def test_a_ufunc_that_is_not_there_is_named(module):
+    with pytest.raises(
+        AttributeError, match=r"^ctable\.Bad: there is no ufunc 'no_such_ufunc' in numpy$"
+    ):
+        register(module, spec(vtable("ctable.Bad"), [loop(ufunc=text("no_such_ufunc"))]))
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        register(module, spec(vtable("ctable.Bad"), [loop(ufunc=text("no_such_module:f"))]))
+    with pytest.raises((AttributeError, TypeError, ValueError)):
+        register(module, spec(vtable("ctable.Bad"), [loop(ufunc=text("ndarray"))]))
+
+
+def test_what_is_no_module_or_no_class_is_refused():
+    with pytest.raises(TypeError, match="registered with a module"):
+        register(object(), spec(vtable("ctable.Bad")))
+    with pytest.raises(TypeError, match="scalar class is no class"):
+        register(
+            types.ModuleType("ctable"),
+            spec(vtable("ctable.Bad"), scalar_class=id("no class")),
+        )
+
+
+def test_a_name_is_free_again_after_its_registration_failed(module):
+    with pytest.raises(AttributeError):
+        register(module, spec(vtable("ctable.Second"), [loop(ufunc=text("no_such_ufunc"))]))
+    register(module, spec(vtable("ctable.Second"), [loop()]))
+    assert np.zeros(3, dtype=module.Second).copy().shape == (3,)
+
+
+def test_a_name_that_is_taken_names_both_modules():
+    first, second = types.ModuleType("the_first"), types.ModuleType("the_second")
+    handle = register(first, spec(vtable("shared.Name")))
+    with pytest.raises(ValueError, match=r"the_first registered.*shared\.Name.*so the_second"):
+        register(second, spec(vtable("shared.Name")))
+    with pytest.raises(ValueError, match=r"the_first registered.*shared\.Name already: each type"):
+        register(first, spec(vtable("shared.Name")))
+    assert not hasattr(second, "Name")
+    assert API["find_element"](text("shared.Name"), 8, 8, None) == handle
+    assert np.zeros(2, dtype=first.Name).copy().shape == (2,)
+
+
+def test_members_that_an_older_client_lacks_are_absent(module):
+    """Its structs end earlier, and what follows them in memory is not read."""
+    size = VTable.compare.offset
+    table = vtable("ctable.Older", struct_size=size)
+    memory = ctypes.create_string_buffer(b"\xff" * sizeof(VTable))
+    ctypes.memmove(memory, addressof(table), size)
+    older = spec(vtable(""), vtable=addressof(memory), struct_size=Spec.documentation.offset)
+    older.documentation = 1
+    register(module, older)
+    a = np.zeros(3, dtype=module.Older).copy()
+    with pytest.raises(TypeError):
+        a.sort()
+
+
+# ---- looking up ----------------------------------------------------------------------------------
+
+
+def test_a_type_that_differs_from_what_the_client_has_is_not_found(module):
+    register(module, spec(vtable("ctable.Found", language_name=text("struct found"))))
+    name, find = text("ctable.Found"), API["find_element"]
+    assert find(name, 8, 8, None) == find(name, 8, 8, text("struct found"))
+    for size, align in [(16, 8), (8, 4), (0, 0)]:
+        message = f"cells of 8 bytes aligned to 8, not {size} aligned to {align}"
+        with pytest.raises(TypeError, match=message):
+            find(name, size, align, None)
+    with pytest.raises(TypeError, match="as the type struct found, not struct other"):
+        find(name, 8, 8, text("struct other"))
+    with pytest.raises(LookupError, match=r"no element type ctable\.Lost"):
+        find(text("ctable.Lost"), 8, 8, None)
+    with pytest.raises(ValueError, match="NULL"):
+        find(None, 8, 8, None)
+
+
+@pytest.mark.parametrize(
+    "handle", [None, 64, id(object())], ids=["null", "no address", "another object"]
+)
+def test_what_is_no_handle_is_refused_everywhere(handle):
+    view, stats = View(struct_size=sizeof(View)), Stats(struct_size=sizeof(Stats))
+    for call in [
+        lambda: API["dtype"](handle),
+        lambda: API["empty"](handle, 0, None),
+        lambda: API["view"](id(handle), handle, 0, byref(view)),
+        lambda: API["stats"](handle, byref(stats)),
+    ]:
+        with pytest.raises(RuntimeError, match="not a handle"):
+            call()
+
+
+# ---- new arrays ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "error", "message"),
+    [
+        ([-1], ValueError, "negative length -1"),
+        ([3, -(2**63)], ValueError, "negative length"),
+        ([2**62, 2**62], OverflowError, "larger than memory"),
+        ([2**60], OverflowError, "larger than memory"),
+        ([0, 2**63 - 1], OverflowError, "larger than memory"),
+        ([1] * 65, ValueError, "65 dimensions are more than the 64"),
+        ([2**59], MemoryError, "llocat"),
+    ],
+)
+def test_shapes_that_cannot_be_are_refused(integer, shape, error, message):
+    before = denizen.stats()["denizen.Integer"]
+    with pytest.raises(error, match=message):
+        API["empty"](integer, len(shape), lengths(*shape))
+    assert denizen.stats()["denizen.Integer"] == before
+    assert np.empty(3).sum() is not None and denizen.handler_name() == "default_allocator"
+
+
+def test_shapes_at_the_border_work(integer):
+    assert API["empty"](integer, 0, None).shape == ()
+    assert API["empty"](integer, 64, lengths(*[1] * 64)).ndim == 64
+    assert API["empty"](integer, 2, lengths(0, 5)).size == 0
+    with pytest.raises(ValueError, match="NULL"):
+        API["empty"](integer, 1, None)
+    with pytest.raises(ValueError, match="dimensions"):
+        API["empty"](integer, 2**40, lengths(1))
+
+
+# ---- adoption ------------------------------------------------------------------------------------
+
+
+class Lender:
+    """Memory to adopt, and how often it was given back."""
+
+    def __init__(self, words=100):
+        self.memory = (ctypes.c_uint64 * words)()
+        self.released = []
+        self.callback = RELEASE(self.released.append)
+
+    def adopt(self, element, shape=(10,), strides=None, offset=0, flags=0, **changes):
+        return API["adopt"](
+            element,
+            changes.get("data", addressof(self.memory) + offset),
+            1 if shape is None else len(shape),
+            lengths(*shape) if shape is not None else None,
+            lengths(*strides) if strides is not None else None,
+            addressof(self.memory),
+            address(self.callback),
+            flags,
+        )
+
+
+BAD_ADOPTIONS = [
+    ({"offset": 4}, ValueError, "not aligned to the 8 bytes"),
+    ({"strides": (12,)}, ValueError, "not aligned to the 8 bytes"),
+    ({"data": None}, ValueError, "is NULL"),
+    ({"shape": (-1,)}, ValueError, "negative length -1"),
+    ({"shape": (2**62,)}, OverflowError, "larger than memory"),
+    ({"shape": (1,) * 65}, ValueError, "65 dimensions"),
+    ({"shape": None}, ValueError, "NULL"),
+    ({"shape": (2**40,), "strides": (2**40,)}, OverflowError, "beyond the memory"),
+    ({"shape": (2, 2), "strides": (2**62, 2**62)}, OverflowError, "beyond the memory"),
+    ({"shape": (2,), "strides": (-(2**62),)}, OverflowError, "beyond the memory"),
+    ({"flags": 2}, ValueError, "unknown flags 0x2"),
+]
+
+
+@pytest.mark.parametrize(("changes", "error", "message"), BAD_ADOPTIONS)
+def test_an_adoption_that_fails_releases_its_owner_once(word, changes, error, message):
+    lender = Lender()
+    with pytest.raises(error, match=message):
+        lender.adopt(word, **changes)
+    assert lender.released == [addressof(lender.memory)]
+    # Nothing of the memory is adopted still: it can be lent once more.
+    again = lender.adopt(word)
+    assert denizen.owner(again) == "adopted" and len(lender.released) == 1
+    del again
+    assert len(lender.released) == 2
+
+
+def test_cells_that_overlap_are_not_adopted(module):
+    handle = register(module, spec(vtable("ctable.Wide", size=16, vacancy_size=16)))
+    lender = Lender()
+    with pytest.raises(ValueError, match="16-byte cells of ctable.Wide overlap"):
+        lender.adopt(handle, strides=(8,))
+    assert len(lender.released) == 1
+
+
+@pytest.mark.parametrize("storage", ["TAGGED", "BOXED"])
+def test_only_inline_types_are_adopted(module, storage):
+    name = f"ctable.Adopt{storage}"
+    members = {"storage": constant(f"STORAGE_{storage}"), "zero_bytes": constant("ZERO_VACANT")}
+    handle = register(module, spec(vtable(name, **members)))
+    lender = Lender()
+    with pytest.raises((TypeError, ValueError), match=f"{name} is not stored inline"):
+        lender.adopt(handle)
+    assert len(lender.released) == 1
+
+
+def test_an_unknown_handle_releases_the_owner_too():
+    lender = Lender()
+    with pytest.raises(RuntimeError, match="not a handle"):
+        lender.adopt(64)
+    assert len(lender.released) == 1
+
+
+def test_memory_of_ours_is_not_adopted(word, module):
+    own = API["empty"](word, 1, lengths(10))
+    lender = Lender()
+    with pytest.raises(ValueError):
+        lender.adopt(word, data=own.ctypes.data)
+    assert len(lender.released) == 1 and denizen.owner(own) == "managed"
+
+
+def test_adopted_memory_overlapping_another_adoption_is_refused(word):
+    lender, other = Lender(), Lender()
+    kept = lender.adopt(word, shape=(10,))
+    with pytest.raises(ValueError):
+        other.adopt(word, data=addressof(lender.memory) + 40)
+    assert len(other.released) == 1 and not lender.released
+    assert denizen.owner(kept) == "adopted"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"shape": ()},
+        {"shape": (0,), "data": None},
+        {"shape": (10,), "strides": (-8,), "offset": 400},
+        {"shape": (1,), "strides": (3,)},
+        {"shape": (5, 4), "strides": (8, 40)},
+        {"shape": (7,), "flags": constant("ADOPT_READ_ONLY")},
+    ],
+)
+def test_adoptions_of_every_form_are_released_with_the_last_view(word, arguments):
+    lender = Lender()
+    a = lender.adopt(word, **arguments)
+    assert a.shape == arguments["shape"]
+    assert a.flags.writeable == ("flags" not in arguments)
+    assert (a.ctypes.data == addressof(lender.memory) + arguments.get("offset", 0)) or a.size == 0
+    view = a.T
+    del a
+    assert not lender.released
+    del view
+    assert len(lender.released) == 1
+
+
+def test_memory_may_be_adopted_without_a_release_function(word):
+    lender = Lender()
+    a = API["adopt"](word, addressof(lender.memory), 1, lengths(3), None, None, None, 0)
+    assert denizen.owner(a) == "adopted"
+
+
+@ctypes.CFUNCTYPE(
+    ctypes.c_int,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_ssize_t,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)
+def build_sevens(_context, cells, stride, count, _report):
+    for index in range(count):
+        ctypes.c_uint64.from_address(cells + index * stride).value = 7
+    return 0
+
+
+@pytest.mark.parametrize("has_default", [True, False])
+def test_an_owner_s_cells_are_never_left_without_an_object(module, has_default):
+    construct = address(build_sevens) if has_default else 0
+    changes = {"zero_bytes": constant("ZERO_VACANT"), "construct": construct}
+    handle = register(module, spec(vtable(f"{module.__name__}.Seven{has_default}", **changes)))
+    lender = Lender()
+    lender.memory[:] = [5] * 100
+    a = lender.adopt(handle)
+    vacant = np.zeros(10, dtype=a.dtype)
+    if has_default:
+        a[2:6] = vacant[:4]
+        assert lender.memory[:10] == [5, 5, 7, 7, 7, 7, 5, 5, 5, 5]
+    else:
+        with pytest.raises(denizen.VacantError):
+            a[2:6] = vacant[:4]
+        assert lender.memory[:10] == [5] * 10
+
+
+# ---- views ---------------------------------------------------------------------------------------
+
+WRITE = constant("VIEW_WRITE")
+
+
+def test_views_of_the_wrong_thing_are_refused_and_lend_nothing(word):
+    a = API["empty"](word, 1, lengths(10))
+    read_only = a.view()
+    read_only.flags.writeable = False
+    packed = np.zeros(3, dtype=[("pad", "u1"), ("cell", a.dtype)])["cell"]
+    view = View(struct_size=sizeof(View))
+
+    def attempt(array, flags=0, into=view):
+        API["view"](id(array), word, flags, byref(into))
+
+    for other in [np.zeros(3), np.zeros(3, dtype=denizen.Integer), [1], None, a[0]]:
+        with pytest.raises(TypeError, match=r"expected an array of ctable\.Word"):
+            attempt(other)
+    with pytest.raises(ValueError, match="read-only"):
+        attempt(read_only, WRITE)
+    with pytest.raises(ValueError, match="not aligned"):
+        attempt(packed)
+    with pytest.raises(ValueError, match="unknown flags 0x8"):
+        attempt(a, 8)
+    with pytest.raises(ValueError, match="`struct_size`, 100, is smaller"):
+        attempt(a, 0, View(struct_size=100))
+    with pytest.raises(TypeError, match="NULL"):
+        API["view"](None, word, 0, byref(view))
+    with pytest.raises(TypeError, match="NULL"):
+        API["view"](id(a), word, 0, None)
+    assert (view.array, view.token, view.data) == (0, 0, 0)
+    references = sys.getrefcount(a)
+    attempt(a, WRITE)
+    assert view.data == a.ctypes.data and view.shape[0] == 10 and view.strides[0] == 8
+    assert sys.getrefcount(a) == references + 1
+    API["release_view"](byref(view))
+    assert sys.getrefcount(a) == references
+
+
+def test_a_view_is_released_once_however_often_it_is_given_back(word):
+    a = API["empty"](word, 1, lengths(10))
+    view, other = View(struct_size=sizeof(View)), View(struct_size=sizeof(View))
+    references = sys.getrefcount(a)
+    API["view"](id(a), word, WRITE, byref(view))
+    with pytest.raises(denizen.BorrowError):
+        API["view"](id(a), word, 0, byref(other))
+    for _ in range(3):
+        API["release_view"](byref(view))
+    API["view"](id(a), word, 0, byref(other))
+    API["release_view"](byref(view))
+    API["release_view"](byref(other))
+    assert sys.getrefcount(a) == references
+
+
+#: Each reads cells of `a` and writes cells of `b`, which have twelve each.
+LENT = {
+    "copy": (lambda a, b: np.copyto(b[6:10], a[2:6]), range(2, 6), range(6, 10)),
+    "copy from the end": (lambda a, b: np.copyto(b[9:5:-1], a[5:1:-1]), range(2, 6), range(6, 10)),
+    "cast from": (lambda a, b: a[2:6].astype("i8"), range(2, 6), ()),
+    "cast to": (lambda a, b: np.copyto(b[6:10], np.arange(4)), (), range(6, 10)),
+    "add": (lambda a, b: np.add(a[5:1:-1], a[2:6], out=b[6:10]), range(2, 6), range(6, 10)),
+    "matmul": (
+        lambda a, b: np.matmul(
+            a[2:6].reshape(2, 2), a[2:6].reshape(2, 2), out=b[6:10].reshape(2, 2)
+        ),
+        range(2, 6),
+        range(6, 10),
+    ),
+    "matmul from the end": (
+        lambda a, b: np.matmul(a[5:1:-1].reshape(2, 2), a[4:2:-1], out=b[9:7:-1]),
+        range(2, 6),
+        range(8, 10),
+    ),
+    "sort": (lambda a, b: b[6:10].sort(), (), range(6, 10)),
+    "argsort": (lambda a, b: a[2:6].argsort(), range(2, 6), ()),
+    "argmax": (lambda a, b: a[2:6].argmax(), range(2, 6), ()),
+    "setitem": (lambda a, b: b.__setitem__(6, 5), (), [6]),
+    "getitem": (lambda a, b: a[2], [2], ()),
+}
+
+
+@pytest.mark.parametrize("element", [denizen.Integer, raw.Tracer, raw.HeldTracer])
+@pytest.mark.parametrize("operation", LENT)
+def test_what_is_lent_is_refused_to_the_cell(element, operation):
+    work, reads, writes = LENT[operation]
+    a, b = np.arange(12).astype(element), np.arange(12).astype(element)
+    handle = API["find_element"](text(str(a.dtype)), a.itemsize, a.dtype.alignment, None)
+    for array, flags, taken in [(a, 0, ()), (a, WRITE, reads), (b, 0, writes), (b, WRITE, writes)]:
+        for cell in range(12):
+            view, part = View(struct_size=sizeof(View)), array[cell : cell + 1]
+            API["view"](id(part), handle, flags, byref(view))
+            try:
+                if cell in taken:
+                    with pytest.raises(denizen.BorrowError):
+                        work(a, b)
+                else:
+                    work(a, b)
+            finally:
+                API["release_view"](byref(view))
+
+
+# ---- the rest ------------------------------------------------------------------------------------
+
+
+def test_stats_fill_what_the_client_has_room_for(integer):
+    with pytest.raises(ValueError, match="`struct_size`"):
+        API["stats"](integer, byref(Stats(struct_size=0)))
+    with pytest.raises(ValueError, match="`struct_size`"):
+        API["stats"](integer, None)
+    stats = Stats(struct_size=Stats.destroyed.offset, destroyed=77, reconciled=78)
+    a = np.array([10**40], dtype=denizen.Integer)
+    assert API["stats"](integer, byref(stats)) == 0
+    assert stats.live == denizen.stats()["denizen.Integer"]["live"] >= len(a)
+    assert (stats.destroyed, stats.reconciled) == (77, 78)
+    assert stats.struct_size == Stats.destroyed.offset
+
+
+def test_a_segment_is_found_from_inside_and_only_there(word):
+    a = API["empty"](word, 1, lengths(100))
+    start = a.ctypes.data
+    assert API["segment_of"](start) == API["segment_of"](start + 799) == start
+    assert API["segment_of"](None) is None
+    assert API["segment_of"](np.zeros(100).ctypes.data) is None
+
+
+# ---- types without a dtype -----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def bare():
+    """A type of 8 bytes, nothing to destroy, for handler mode."""
+    handle = ctypes.c_void_p()
+    table = vtable("ctable.Bare", zero_bytes=constant("ZERO_NO_PROMISE"))
+    assert API["register_type"](addressof(table), None, byref(handle)) == 0
+    return handle.value
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"struct_size": 0}, "element vtable: `struct_size`, 0"),
+        ({"zero_bytes": constant("ZERO_DEFAULT")}, "must be DENIZEN_ZERO_NO_PROMISE"),
+        ({"name": text("Bare")}, "must be `module.Name`"),
+        ({"name": text("ctable.Bare")}, "ctable registered the element type ctable.Bare already"),
+    ],
+)
+def test_a_wrong_type_without_a_dtype_is_refused(bare, changes, message):
+    table = vtable("ctable.BadBare", **({"zero_bytes": constant("ZERO_NO_PROMISE")} | changes))
+    with pytest.raises(ValueError, match=message):
+        API["register_type"](addressof(table), None, None)
+    assert "ctable.BadBare" not in denizen.types()
+
+
+def test_a_type_without_a_dtype_is_found_and_has_no_arrays(bare):
+    assert API["find_element"](text("ctable.Bare"), 8, 8, None) == bare
+    stats = Stats(struct_size=sizeof(Stats))
+    assert API["stats"](bare, byref(stats)) == 0
+    assert stats.struct_size == sizeof(Stats)
+    for call in (lambda: API["dtype"](bare), lambda: API["empty"](bare, 1, lengths(3))):
+        with pytest.raises(TypeError, match="registered for handler mode alone"):
+            call()
+
+
+def test_cells_are_stored_peeked_at_vacated_and_swept(bare):
+    cell, value = (ctypes.c_char * constant("CELL_SIZE"))(), ctypes.c_uint64(77)
+    object_ = ctypes.c_void_p()
+    assert API["peek"](addressof(cell), bare, byref(object_)) == 0
+    assert object_.value is None
+    with pytest.raises(denizen.VacantError):
+        API["touch"](addressof(cell), bare, byref(object_))
+    assert API["store"](addressof(cell), bare, addressof(value)) == 0
+    assert API["touch"](addressof(cell), bare, byref(object_)) == 0
+    assert ctypes.c_uint64.from_address(object_.value).value == 77
+    assert denizen.stats()["ctable.Bare"]["lent"] == 1
+    assert API["vacate"](addressof(cell), bare) == 0
+    assert bytes(cell) == bytes(len(cell))
+    assert API["store"](addressof(cell), bare, addressof(value)) == 0
+    assert API["sweep"](None) >= 1
+    assert API["peek"](addressof(cell), bare, byref(object_)) == constant("STALE")
+    assert object_.value is None
+    assert denizen.stats()["ctable.Bare"]["lent"] == 0
+
+
+def test_cells_that_are_none_are_refused(bare, integer):
+    cell = (ctypes.c_char * constant("CELL_SIZE"))()
+    for name in ("touch", "peek", "store", "vacate"):
+        rest = () if name == "vacate" else (None,)
+        with pytest.raises(ValueError, match=r"the cell of ctable\.Bare is NULL"):
+            API[name](None, bare, *rest)
+        with pytest.raises(TypeError, match=r"denizen\.Integer has a dtype of denizen's"):
+            API[name](addressof(cell), integer, *rest)
+        with pytest.raises(RuntimeError, match="not a handle of a registered element type"):
+            API[name](addressof(cell), addressof(cell), *rest)
+    with pytest.raises(ValueError, match="to store is NULL"):
+        API["store"](addressof(cell), bare, None)
+    with pytest.raises(TypeError, match=r"denizen\.Integer has a dtype"):
+        API["sweep"](integer)
+
+
+# ---- reports -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"),
+    [
+        ("RUNTIME", RuntimeError),
+        ("VALUE", ValueError),
+        ("TYPE", TypeError),
+        ("OVERFLOW", OverflowError),
+        ("ZERO_DIVISION", ZeroDivisionError),
+        ("MEMORY", MemoryError),
+        ("VACANT", denizen.VacantError),
+        ("BORROW", denizen.BorrowError),
+        ("INDEX", IndexError),
+        ("NOT_IMPLEMENTED", NotImplementedError),
+    ],
+)
+def test_every_kind_of_failure_has_its_exception(kind, error):
+    report = Report(struct_size=sizeof(Report), message=f"on {kind}".encode())
+    report.kind = constant(f"ERROR_{kind}")
+    with pytest.raises(error, match=f"on {kind}") as caught:
+        API["raise"](byref(report))
+    assert caught.type is error
+
+
+def test_a_report_of_an_unknown_kind_or_without_an_end_is_still_an_error():
+    report = Report(struct_size=sizeof(Report), kind=99, message=b"x" * 496)
+    with pytest.raises(RuntimeError, match="^x{496}$"):
+        API["raise"](byref(report))
+    report.message = b"not \xff UTF-8"
+    with pytest.raises(RuntimeError, match="not \N{REPLACEMENT CHARACTER} UTF-8"):
+        API["raise"](byref(report))
+    with pytest.raises(RuntimeError, match="NULL"):
+        API["raise"](None)
+
+
+def test_sizes_of_the_lists_entries_are_their_own():
+    """The loops above would pass each other's sizes unnoticed if they were the same."""
+    assert len({sizeof(Loop), sizeof(Cast), sizeof(Identity), sizeof(Spec), sizeof(VTable)}) == 5
