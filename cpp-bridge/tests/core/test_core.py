@@ -354,6 +354,7 @@ def test_nothing_is_lost_where_an_operation_throws(fuse, operation, k):
     assert floats(a) == list(range(18))
 
 
+@pytest.mark.regression("T37", "pybind/pybind11#2764", "numpy/numpy#2067", "numpy/numpy#5719")
 def test_a_destructor_that_throws_is_reported_and_the_rest_destroyed(monkeypatch):
     reports = []
     monkeypatch.setattr(sys, "unraisablehook", reports.append)

@@ -38,6 +38,7 @@ MISSING = {
 }
 
 
+@pytest.mark.regression("T33", "pybind/pybind11#619", "pybind/pybind11#799")
 @pytest.mark.parametrize(
     "use",
     [

@@ -1,4 +1,4 @@
-"""The element types of cpp_types, and of the examples, as kinds for the trials; what the tests beside
+"""The element types of cpp_types, and of the examples, as kinds for the regressions; what the tests beside
 this file do with those of cpp_types."""
 
 import gc

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from support.kinds import KINDS
 from numpy.dtypes import StringDType
+from support.kinds import KINDS
 
 from denizen import Integer, Rational
 

@@ -1,4 +1,4 @@
-"""Trials of failures at every step, for tracers in every storage, with and without the GIL.
+"""Failures at every step, for tracers in every storage, with and without the GIL.
 
 Here a part of the operations runs; `make faults` runs all.
 """
@@ -35,7 +35,7 @@ def misses(report, kind="denizen_raw:countdown"):
     return [finding for finding in report.findings if finding.reason is None]
 
 
-# T36: llvm#61718, cxx#570
+@pytest.mark.regression("T36", "llvm/llvm-project#61718", "dtolnay/cxx#570")
 @pytest.mark.parametrize("name", TRACERS)
 @pytest.mark.parametrize(
     "section", ["creation", "assignment", "indexing", "joining", "resizing", "sorting*"]
@@ -47,7 +47,7 @@ def test_a_failure_at_any_step_of_any_operation_loses_nothing(name, section):
     assert misses(report) == []
 
 
-# T37: pybind11#2764, numpy#2067, numpy#5719
+@pytest.mark.regression("T37", "pybind/pybind11#2764", "numpy/numpy#2067", "numpy/numpy#5719")
 @pytest.mark.parametrize("name", ["Tracer", "HeldTracer"])
 def test_every_function_of_a_type_fails_with_and_without_the_gil(name, tmp_path):
     file = tmp_path / "faults.json"
@@ -74,6 +74,7 @@ def test_every_function_of_a_type_fails_with_and_without_the_gil(name, tmp_path)
     assert failed["denizen_raw:countdown"] >= steps, steps - failed["denizen_raw:countdown"]
 
 
+@pytest.mark.regression("T37", "pybind/pybind11#2764", "numpy/numpy#2067", "numpy/numpy#5719")
 @pytest.mark.parametrize("name", TRACERS)
 def test_a_hash_that_fails_is_an_exception(name):
     (value,) = np.array([7]).astype(getattr(raw, name))
@@ -96,7 +97,7 @@ EMPTY.add("add nothing", lambda s: s.a[:0] + s.b[:0])
 EMPTY.add("cast nothing", lambda s: s.a[:0].astype(np.int64).astype(s.dtype))
 
 
-# T38: bevy#2295
+@pytest.mark.regression("T38", "bevyengine/bevy#2295")
 @pytest.mark.parametrize("name", TRACERS)
 @pytest.mark.parametrize("kind", ["allocation", "heap", "denizen_raw:countdown"])
 def test_arrays_of_no_elements_stand_a_failure_at_every_step(name, kind):
@@ -127,7 +128,7 @@ UFUNC_AT.add("both", lambda s: (x := packed(s.a), np.subtract.at(x, AT, packed(s
 UFUNC_AT.add("both, shared", lambda s: (x := packed(s.a), np.add.at(x, AT, x[:5]), x))
 
 
-# T41: joblib#1254
+@pytest.mark.regression("T41", "joblib/joblib#1254")
 @pytest.mark.parametrize("name", ["Tracer", "InlineTracer", "HeldTracer"])
 def test_ufunc_at_of_unaligned_cells_reads_at_suitable_addresses(name):
     misused = raw.countdown.counts["dead tracers used"]
@@ -166,7 +167,9 @@ class Counts:
 counting = Counts()
 
 
-# T39: bevy#6615, arrayvec#308, boxcar#41
+@pytest.mark.regression(
+    "T39", "bevyengine/bevy#6615", "bluss/arrayvec#308", "ibraheemdev/boxcar#41"
+)
 @pytest.mark.parametrize("name", ["Unit", "Aligned"])
 def test_objects_of_size_zero_and_over_aligned_ones_stand_a_failure_at_every_step(name, tmp_path):
     kind = f"{__name__}:counting"

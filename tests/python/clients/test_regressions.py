@@ -1,13 +1,5 @@
-"""Trials from public bug reports, for every element type that they apply to.
-
-Each test is named after its promise; the public thread that the trial comes from stands above it.
-Values are compared with the same operation on arrays of Python objects. The `balanced` fixture of
-conftest.py counts live objects around every test, by the runtime's books and by the clients' own
-counters; where a test says more about the number of objects, it counts them too.
-
-Those in the folder `trials` run for every kind of element here and, beside the C++ bridge, for every
-kind of C++ element; those below need something of one type.
-"""
+"""Regressions that need something of one type of a Rust client; the folder `regressions` has those of
+every type."""
 
 import gc
 import weakref
@@ -21,7 +13,8 @@ from support.kinds import KINDS
 import denizen
 
 
-# T03, by the type's own counter: assignment makes no object.
+# By the type's own counter: assignment makes no object.
+@pytest.mark.regression("T03")
 @pytest.mark.parametrize("name", ["Bomb", "BoxedBomb", "InlineBomb"])
 def test_assignment_to_objects_makes_no_new_ones(name):
     kind = KINDS[name]
@@ -32,7 +25,7 @@ def test_assignment_to_objects_makes_no_new_ones(name):
     assert kind.read(target) == kind.read(a)
 
 
-# T29: numpy#21531, heyoka.py#129
+@pytest.mark.regression("T29", "numpy/numpy#21531", "bluescarni/heyoka.py#129")
 def test_arrays_of_other_dtypes_never_see_the_handler():
     for dtype in (float, "U5", object, "M8[s]", [("a", float)]):
         for array in (np.empty(1, dtype=dtype), np.zeros(10, dtype=dtype)):
@@ -46,7 +39,7 @@ def test_arrays_of_other_dtypes_never_see_the_handler():
     )
 
 
-# T30: pybind11#1042, nanobind#488
+@pytest.mark.regression("T30", "pybind/pybind11#1042", "wjakob/nanobind#488")
 def test_objects_of_an_owner_are_ended_by_the_owner_alone():
     live = example.live_duals()
     a, address = example.adopt_duals([1.0, 2.0, 3.0, 4.0], [2, 2])
@@ -64,7 +57,7 @@ def test_objects_of_an_owner_are_ended_by_the_owner_alone():
     assert example.live_duals() == live
 
 
-# T30: pybind11#2271
+@pytest.mark.regression("T30", "pybind/pybind11#2271")
 def test_memory_of_an_owner_never_grows():
     a, address = example.adopt_duals([1.0, 2.0], [2])
     with pytest.raises(ValueError, match="does not own|own its"):
@@ -79,7 +72,7 @@ def test_memory_of_an_owner_never_grows():
     assert example.slice_of(copy) == [1, 2, 0]
 
 
-# T32: pybind11#1152, pybind11#647
+@pytest.mark.regression("T32", "pybind/pybind11#1152", "pybind/pybind11#647")
 def test_client_code_changes_the_arrays_own_memory():
     a = np.zeros((3, 4), dtype=example.Dual)
     a[:, 1] = 2.0
@@ -95,7 +88,7 @@ def test_client_code_changes_the_arrays_own_memory():
     assert denizen.inspect(a).live == example.live_duals() - live + 3
 
 
-# T34: pybind11#115, pybind11#487, pybind11#1132
+@pytest.mark.regression("T34", "pybind/pybind11#115", "pybind/pybind11#487", "pybind/pybind11#1132")
 def test_elements_that_only_move_are_moved_or_refused():
     kind = KINDS["Unique"]
     a = kind.make()
@@ -136,7 +129,8 @@ def test_elements_that_only_move_are_moved_or_refused():
     )
 
 
-# T45: numpy#6581, for a type of Rust; `trials/threads.py` has one of C++.
+# Of a type of Rust; `regressions/test_threads.py` has one of C++.
+@pytest.mark.regression("T45", "numpy/numpy#6581")
 def test_a_cycle_through_an_element_of_rust_is_a_leak_until_it_is_broken():
     class Holds:
         def __call__(self, word):
@@ -159,7 +153,7 @@ def test_a_cycle_through_an_element_of_rust_is_a_leak_until_it_is_broken():
     assert seen() is None and raw.singles() == 1
 
 
-# T39: bevy#6615, arrayvec#308
+@pytest.mark.regression("T39", "bevyengine/bevy#6615", "bluss/arrayvec#308")
 def test_objects_of_size_zero_are_counted_exactly():
     kind = KINDS["Unit"]
     live = raw.units()
@@ -182,7 +176,9 @@ def test_objects_of_size_zero_are_counted_exactly():
     assert raw.units() == live
 
 
-# T39, T40: numpy#28318, numpy#28399, pybind11#754
+@pytest.mark.regression(
+    "T39", "T40", "numpy/numpy#28318", "numpy/numpy#28399", "pybind/pybind11#754"
+)
 def test_over_aligned_objects_are_at_suitable_addresses_in_every_operation():
     kind = KINDS["Aligned"]
     astray = raw.astray()
@@ -204,7 +200,7 @@ def test_over_aligned_objects_are_at_suitable_addresses_in_every_operation():
     assert raw.astray() == astray
 
 
-# T41: joblib#1254
+@pytest.mark.regression("T41", "joblib/joblib#1254")
 def test_objects_in_packed_records_are_read_at_suitable_addresses():
     kind = KINDS["Wide"]
     packed = np.zeros(5, dtype=[("pad", "u1"), ("x", kind.element)])

@@ -26,6 +26,7 @@ def python(code, *arguments, **options):
     )
 
 
+@pytest.mark.regression("T49", "numpy/numpy#28829")
 def test_a_failed_allocation_is_a_memory_error_and_nothing_is_lost():
     done = python(
         """
@@ -95,6 +96,7 @@ def test_unpickling_without_the_clients_module_names_it(module, tmp_path):
     assert done.stdout.split("\n")[:3] == ["array True", "dtype True", "scalar True"], done.stderr
 
 
+@pytest.mark.regression("T21")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_arrays_come_back_from_other_processes(method):

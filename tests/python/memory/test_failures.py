@@ -65,6 +65,7 @@ def live(kind):
     return raw.bombs()[2], kind.stats()["live"]
 
 
+@pytest.mark.regression("T36", "llvm/llvm-project#61718", "dtolnay/cxx#570")
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_failure_at_any_element_is_an_exception_and_nothing_is_lost(kind, operation):
     before = live(kind)
@@ -102,6 +103,7 @@ def test_a_failure_at_any_element_is_an_exception_and_nothing_is_lost(kind, oper
 
 
 # The destructor's report may come as an exception of the operation or as an unraisable one.
+@pytest.mark.regression("T37", "pybind/pybind11#2764", "numpy/numpy#2067", "numpy/numpy#5719")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_a_failing_destructor_is_reported_and_loses_no_object(kind, operation, monkeypatch):

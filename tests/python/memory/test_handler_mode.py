@@ -57,6 +57,7 @@ def block(request, own):
 # ---- T26, numpy#27327: what is no handler is refused at once -------------------------------------
 
 
+@pytest.mark.regression("T26", "numpy/numpy#27327")
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -262,6 +263,7 @@ def test_tasks_inherit_the_block_they_were_made_in_and_keep_theirs_to_themselves
     assert names == [DEFAULT] * 5
 
 
+@pytest.mark.regression("T28", "numpy/numpy#19663")
 def test_a_generator_gives_the_handler_back_when_it_ends():
     def generator():
         with denizen.handler():
@@ -377,6 +379,7 @@ def test_objects_in_object_arrays_are_held_once(block):
 # ---- T27, numpy#17582: each array goes by the handler that made it -------------------------------
 
 
+@pytest.mark.regression("T27", "numpy/numpy#17582")
 def test_arrays_made_on_one_side_are_resized_and_freed_on_the_other(block):
     made = {}
     outside = np.arange(100)
@@ -504,6 +507,7 @@ def test_odd_calls_of_the_functions(block):
 # ---- our own dtypes beside the mode --------------------------------------------------------------
 
 
+@pytest.mark.regression("T27", "numpy/numpy#17582")
 def test_arrays_of_ours_have_denizens_own_memory_whatever_is_current(block, own):
     with block():
         a = np.array([2**100, 0, -5], dtype=Integer)

@@ -1,7 +1,6 @@
-"""Trials from public bug reports: whatever NumPy does, each object is built and ended once.
+"""Whatever NumPy does, each object is built and ended once.
 
-The ids are those of the public threads that the trials come from; every test is also checked by
-the `balanced` fixture, which counts live objects before and after.
+Every test is also checked by the `balanced` fixture, which counts live objects before and after.
 """
 
 import warnings
@@ -47,7 +46,7 @@ def assert_same(array, expected):
     assert np.asarray(array).astype(object).tolist() == np.asarray(expected, dtype=object).tolist()
 
 
-# T01, numpy#10721 and #15944
+@pytest.mark.regression("T01", "numpy/numpy#10721", "numpy/numpy#15944")
 def test_half_overwritten_array_balances(a):
     before = stats(a)
     b = a.copy()
@@ -59,7 +58,7 @@ def test_half_overwritten_array_balances(a):
     assert made == after["destroyed"] - before["destroyed"] and made > 0
 
 
-# T02, eigenpy#370
+@pytest.mark.regression("T02", "stack-of-tasks/eigenpy#370")
 @pytest.mark.parametrize("make", [np.zeros, np.empty])
 def test_unfilled_cells_read_as_the_default(kind, make):
     fresh = make(6, dtype=kind[0])
@@ -71,7 +70,7 @@ def test_unfilled_cells_read_as_the_default(kind, make):
     assert out.tolist() == [1, 0] * 3
 
 
-# T03, EASTL#485
+@pytest.mark.regression("T03", "electronicarts/EASTL#485")
 def test_assignment_constructs_or_assigns_by_the_cell(a):
     target = np.zeros(len(a), dtype=a.dtype)
     target[::2] = a[::2]
@@ -84,7 +83,7 @@ def test_assignment_constructs_or_assigns_by_the_cell(a):
     assert after["constructed"] - before["constructed"] == built
 
 
-# T04, dealii#13005
+@pytest.mark.regression("T04", "dealii/dealii#13005")
 def test_filling_over_a_full_array_ends_the_old_values(a):
     target = a.copy()
     target.fill(5)
@@ -115,7 +114,7 @@ def test_put_putmask_place_and_at(a):
     assert_same(a, expected)
 
 
-# T06, numpy#11075
+@pytest.mark.regression("T06", "numpy/numpy#11075")
 def test_assigning_a_float_leaves_nothing_behind(kind):
     x = np.array([5, 6, 7], dtype=kind[0])
     x[:] = 0.0
@@ -124,7 +123,7 @@ def test_assigning_a_float_leaves_nothing_behind(kind):
     assert x.tolist() == [0, 3, 3]
 
 
-# T07, numpy#22686
+@pytest.mark.regression("T07", "numpy/numpy#22686")
 @pytest.mark.parametrize("size", [16, 17, 8192, 20_000])
 def test_buffered_operations_never_read_in_front_of_foreign_memory(kind, size):
     x = np.arange(size).astype(kind[0])
@@ -154,7 +153,7 @@ def test_buffered_operations_never_read_in_front_of_foreign_memory(kind, size):
         assert (iterator.operands[1].astype(np.int64) == y + 1).all()
 
 
-# T08 and T09, numpy#26859; T48, gh-30181
+@pytest.mark.regression("T08", "T09", "T48", "numpy/numpy#26859", "numpy/numpy#30181")
 @pytest.mark.parametrize("size", [0, 1, 5, 8, 9, 100, 10_000, 300_000])
 def test_resize_moves_and_fills(a, size):
     expected = objects(a)
@@ -171,7 +170,7 @@ def test_resize_moves_and_fills(a, size):
     assert not a[3:].any()
 
 
-# T14, numpy#32013
+@pytest.mark.regression("T14", "numpy/numpy#32013")
 def test_fromiter_twice_with_one_dtype(kind):
     dtype = np.dtype(kind[0])
     values = [int(v) for v in range(50)]
@@ -190,7 +189,7 @@ def test_fromiter_twice_with_one_dtype(kind):
         np.fromiter(failing(), dtype=dtype)
 
 
-# T19, numpy#16131
+@pytest.mark.regression("T19", "numpy/numpy#16131")
 def test_add_in_every_memory_layout(kind):
     values = np.arange(24).reshape(2, 3, 4)
     c = values.astype(kind[0])
@@ -202,7 +201,7 @@ def test_add_in_every_memory_layout(kind):
         assert_same(x * 2 - x, objects(x) * 2 - objects(x))
 
 
-# T25, NEP 49
+@pytest.mark.regression("T25")
 @pytest.mark.parametrize("shape", [(2, 0, 2), (0,), (), (1,), (3, 1)])
 def test_odd_shapes(kind, shape):
     for make in (np.zeros, np.empty):
@@ -213,7 +212,7 @@ def test_odd_shapes(kind, shape):
         assert x.size == 0 or x.max() == BIG
 
 
-# T31, numpy#11255
+@pytest.mark.regression("T31", "numpy/numpy#11255")
 def test_storage_outlives_the_last_view(a):
     expected = objects(a)
     view = a.reshape(2, 4)[:, 1:3].T
@@ -229,7 +228,8 @@ def test_storage_outlives_the_last_view(a):
     del view
 
 
-# T36: an error midway leaves everything before it done and everything after it untouched
+# An error midway leaves everything before it done and everything after it untouched.
+@pytest.mark.regression("T36")
 @pytest.mark.parametrize("position", [0, 3, 7])
 def test_an_element_that_fails_midway(kind, position):
     x = np.array([BIG] * 8, dtype=Rational)

@@ -45,6 +45,7 @@ assert not live, live
 """
 
 
+@pytest.mark.regression("T49", "numpy/numpy#28829")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(("seed", "megabytes"), [(1, 20), (2, 60), (3, 150)])
 def test_exhausted_memory_is_a_memory_error_and_nothing_is_lost(seed, megabytes):

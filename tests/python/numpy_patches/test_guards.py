@@ -131,6 +131,7 @@ class Constructed(np.ndarray):
         return super().__new__(cls, shape, dtype, buffer=buffer)
 
 
+@pytest.mark.regression("T23", "joblib/joblib#162", "joblib/joblib#163")
 @pytest.mark.parametrize("how", OVER_BYTES)
 @pytest.mark.parametrize(
     "dtype", [Number.dtype, RECORD, NESTED], ids=["element", "field", "nested"]

@@ -76,6 +76,7 @@ def status(pid):
 """
 
 
+@pytest.mark.regression("T44", "numpy/numpy#31682")
 @pytest.mark.unsanitized
 def test_children_of_a_process_whose_threads_are_at_work_use_arrays_and_end():
     run(

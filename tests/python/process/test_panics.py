@@ -26,7 +26,7 @@ def attempt(prepare, operate, after=None):
     del arguments, error
     return calls, happened, text
 
-def trial(name, prepare, operate):
+def attempt(name, prepare, operate):
     counts = lambda: {t: c["live"] for t, c in denizen.stats().items()}
     attempt(prepare, operate)
     gc.collect()
@@ -76,7 +76,7 @@ OTHERS = (
 SILENT = {"promoters": 2, "methods": 1, "scalar operators": 2}
 
 #: Of each kind of slot: what is prepared, and what is done.
-TRIALS = {
+PANICS = {
     "dtype": ("()", "repr(np.dtype(T)), str(np.dtype(T)), np.dtype(T).name, type(np.dtype(T))()"),
     "pickle of a dtype": ("()", "pickle.loads(pickle.dumps(np.dtype(T)))"),
     "promotion": ("(integers(),)", "a[0] + 1, a[0] * 2.5, np.result_type(a, np.int8)"),
@@ -110,7 +110,7 @@ def code(names):
         "def denizen_handler():\n    with denizen.handler(): np.arange(9.0).copy()",
     ]
     lines += [
-        f"trial({name!r}, lambda: {TRIALS[name][0]}, lambda a=None: ({TRIALS[name][1]}, None))"
+        f"attempt({name!r}, lambda: {PANICS[name][0]}, lambda a=None: ({PANICS[name][1]}, None))"
         for name in names
     ]
     return "\n".join(lines)
@@ -118,7 +118,7 @@ def code(names):
 
 @pytest.mark.parametrize("half", [0, 1])
 def test_a_panic_in_a_slot_is_an_exception_that_names_it(half):
-    names = list(TRIALS)[half::2]
+    names = list(PANICS)[half::2]
     # What a panic prints goes to stderr.
     printed = run(code(names), stderr=lambda text: "panicked at" in text, RUST_BACKTRACE="0")
     results = [line.split("|") for line in printed.splitlines()]

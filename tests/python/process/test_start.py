@@ -208,6 +208,7 @@ def test_concurrent_interpreters_are_refused():
 # ---- the GIL -------------------------------------------------------------------------------------
 
 
+@pytest.mark.regression("T43", "numpy/numpy#27199", "numpy/numpy#31415", "numpy/numpy#28813")
 @pytest.mark.skipif(sys.version_info < (3, 13), reason="modules say it as of Python 3.13")
 def test_the_module_says_that_it_needs_the_gil():
     """Support of free-threaded Python is not declared, as it was never run there."""

@@ -1,4 +1,4 @@
-"""Trials of bad input: a clear error, and nothing is lost."""
+"""Bad input: a clear error, and nothing is lost."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Trials of what a type lacks: refused with the type's name and the operation; of names; of numbers."""
+"""What a type lacks is refused with the type's name and the operation; of names; of numbers."""
 
 import operator
 import pickle
@@ -44,7 +44,7 @@ def names_of(kind):
     return "|".join({kind.name, f"{kind.name}DType", kind.name.split(".")[-1]}).replace(".", r"\.")
 
 
-# T16, T34, T35
+@pytest.mark.regression("T16", "T34", "T35")
 @every_copyable
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_what_a_type_lacks_is_refused_by_its_name(kind, name):
@@ -70,7 +70,8 @@ def test_what_a_type_lacks_is_refused_by_its_name(kind, name):
     assert kind.read(a) == texts
 
 
-# T34: what only moves is never copied.
+# What only moves is never copied.
+@pytest.mark.regression("T34")
 @every(lambda kind: not kind.copyable)
 def test_what_only_moves_is_moved_or_refused(kind):
     a = kind.make()
@@ -108,7 +109,7 @@ def test_what_only_moves_is_moved_or_refused(kind):
     assert len(set(kind.read(a)) & set(texts)) == len(set(kind.read(a)))
 
 
-# T17: moble/quaternion#116
+@pytest.mark.regression("T17", "moble/quaternion#116")
 @every_copyable
 def test_elements_and_floats_do_not_pass_for_each_other(kind):
     a, floats = kind.make(), np.zeros(3)
@@ -129,7 +130,7 @@ def test_elements_and_floats_do_not_pass_for_each_other(kind):
     assert kind.read(a)[0] in (texts[0], texts[3]) and kind.read(a)[1:] == texts[1:]
 
 
-# T18: eigenpy#519
+@pytest.mark.regression("T18", "stack-of-tasks/eigenpy#519")
 @every()
 def test_arrays_of_numbers_are_made_or_refused(kind):
     for make in (
@@ -152,7 +153,7 @@ def test_arrays_of_numbers_are_made_or_refused(kind):
             assert len(kind.read(result)) == result.size
 
 
-# T46: numpy#22900
+@pytest.mark.regression("T46", "numpy/numpy#22900")
 @every()
 def test_names_of_dtypes_are_sane(kind):
     dtype = kind.dtype

@@ -1,4 +1,4 @@
-"""Trials of hostile data: pickles and files that are cut off, changed, or claim what is not there.
+"""Changed data: pickles and files that are cut off, changed, or claim what is not there.
 
 NumPy and Python trust the code of a pickle, and so must who loads it: what is changed here are the
 data in it. Each try is an error that says what is wrong, or a whole value."""

@@ -1,4 +1,4 @@
-"""Trials of copies: selections, casts in buffers, iterators, memory layouts."""
+"""Copies: selections, casts in buffers, iterators, memory layouts."""
 
 import gc
 
@@ -10,7 +10,7 @@ from support.selections import SELECTIONS
 import denizen
 
 
-# T05: numpy#10897, eigenpy
+@pytest.mark.regression("T05", "numpy/numpy#10897")
 @every_copyable
 @pytest.mark.parametrize("name", SELECTIONS)
 def test_selections_are_independent_copies_of_as_many_objects(kind, name):
@@ -28,7 +28,7 @@ def test_selections_are_independent_copies_of_as_many_objects(kind, name):
     assert kind.read(result) == expected
 
 
-# T05
+@pytest.mark.regression("T05")
 @every_copyable
 def test_what_writes_in_place_writes_what_it_writes_to_python_objects(kind):
     a = kind.make()
@@ -51,7 +51,7 @@ def test_what_writes_in_place_writes_what_it_writes_to_python_objects(kind):
         assert change["live"] == 0
 
 
-# T06: numpy#11075
+@pytest.mark.regression("T06", "numpy/numpy#11075")
 @every(lambda kind: kind.number is not None and kind.name != "denizen_raw.Old")
 def test_assigning_a_number_builds_and_ends_one_scratch_object(kind):
     x = kind.make(8)
@@ -68,7 +68,7 @@ def test_assigning_a_number_builds_and_ends_one_scratch_object(kind):
     assert change["live"] == 0 or not kind.zero_counts
 
 
-# T07: numpy#22686
+@pytest.mark.regression("T07", "numpy/numpy#22686")
 @every_number
 @pytest.mark.parametrize("size", [1, 16, 17, 31, 1000])
 def test_small_buffers_and_odd_tails_are_cleared(kind, size):
@@ -96,6 +96,7 @@ def test_small_buffers_and_odd_tails_are_cleared(kind, size):
     assert change["live"] == 0
 
 
+@pytest.mark.regression("T07", "numpy/numpy#22686")
 @every_number
 @pytest.mark.parametrize("buffersize", [1, 16, 64])
 @pytest.mark.parametrize("delay", [False, True])
@@ -129,7 +130,7 @@ def test_buffered_iterators_clear_their_buffers(kind, buffersize, delay):
     assert change["live"] == 0
 
 
-# T14: numpy#32013
+@pytest.mark.regression("T14", "numpy/numpy#32013")
 @every_text
 def test_arrays_from_iterators_share_no_state(kind):
     dtype = np.dtype(kind.element)
@@ -144,6 +145,7 @@ def test_arrays_from_iterators_share_no_state(kind):
     assert len(kind.read(two)) == 50
 
 
+@pytest.mark.regression("T14", "numpy/numpy#32013")
 @every_text
 def test_an_iterator_that_fails_or_ends_early_leaves_nothing_behind(kind):
     text = kind.sources[0]
@@ -166,7 +168,6 @@ def test_an_iterator_that_fails_or_ends_early_leaves_nothing_behind(kind):
     assert change["constructed"] == change["destroyed"]
 
 
-# T19: numpy#16131
 LAYOUTS = {
     "C": lambda x: x,
     "Fortran": np.asfortranarray,
@@ -182,6 +183,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.regression("T19", "numpy/numpy#16131")
 @every_adding
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_addition_is_right_in_every_memory_layout(kind, layout):
@@ -199,6 +201,7 @@ def test_addition_is_right_in_every_memory_layout(kind, layout):
     assert kind.plains(flat[:, None] + flat) == kind.plains(np.add.outer(flat, flat)) == outer
 
 
+@pytest.mark.regression("T19", "numpy/numpy#16131")
 @every_adding
 def test_addition_whose_operands_overlap_is_that_of_copies(kind):
     for target, left, right in [

@@ -1,4 +1,4 @@
-"""Trials of life: what is built in a cell, assigned to it and ended, and where its memory is."""
+"""What is built in a cell, assigned to it and ended, and where its memory is."""
 
 import gc
 import warnings
@@ -10,7 +10,7 @@ from support.kind import every, every_adding, every_copyable, every_default
 import denizen
 
 
-# T01: numpy#10721, numpy#15944
+@pytest.mark.regression("T01", "numpy/numpy#10721", "numpy/numpy#15944")
 @every_copyable
 def test_every_object_of_a_half_overwritten_array_is_destroyed_once(kind):
     a = kind.make()
@@ -24,7 +24,7 @@ def test_every_object_of_a_half_overwritten_array_is_destroyed_once(kind):
     assert change["live"] == 0
 
 
-# T02: eigenpy#370
+@pytest.mark.regression("T02", "stack-of-tasks/eigenpy#370")
 @every_default
 @pytest.mark.parametrize("make", ["zeros", "empty", "empty_like", "full"])
 def test_unfilled_cells_read_as_the_default(kind, make):
@@ -43,7 +43,7 @@ def test_unfilled_cells_read_as_the_default(kind, make):
         assert (fresh == fresh).all() and not (fresh < fresh).any()
 
 
-# T02: eigenpy#370
+@pytest.mark.regression("T02", "stack-of-tasks/eigenpy#370")
 @every_adding
 def test_skipped_outputs_of_a_ufunc_are_defaults(kind):
     a = kind.make(6)
@@ -56,7 +56,7 @@ def test_skipped_outputs_of_a_ufunc_are_defaults(kind):
     assert kind.plains(np.add(a, a, where=where, out=None)) == expected
 
 
-# T03: EASTL#485
+@pytest.mark.regression("T03", "electronicarts/EASTL#485")
 @every_copyable
 def test_assignment_constructs_in_vacant_cells_and_assigns_to_objects(kind):
     a, filler = kind.make(), kind.make()[::-1].copy()
@@ -76,7 +76,7 @@ def test_assignment_constructs_in_vacant_cells_and_assigns_to_objects(kind):
         assert all(denizen.inspect(target).bitmap)
 
 
-# T04: dealii#13005
+@pytest.mark.regression("T04", "dealii/dealii#13005")
 @every_copyable
 def test_filling_and_copying_over_a_full_array_keeps_the_count(kind):
     a, target = kind.make(), kind.make()
@@ -98,7 +98,7 @@ def test_filling_and_copying_over_a_full_array_keeps_the_count(kind):
         assert change["live"] == 0
 
 
-# T04: dealii#13005
+@pytest.mark.regression("T04", "dealii/dealii#13005")
 @every_adding
 def test_an_output_over_a_full_array_keeps_the_count(kind):
     a, target = kind.make(), kind.make()
@@ -118,7 +118,7 @@ def test_an_output_over_a_full_array_keeps_the_count(kind):
     np.add(target[:-1], a[1:], out=target[1:])
 
 
-# T08 and T09: numpy#26859, numpy#22686, mpfdtype
+@pytest.mark.regression("T08", "T09", "numpy/numpy#26859", "numpy/numpy#22686")
 @every_copyable
 @pytest.mark.parametrize("size", [0, 1, 5, 8, 9, 100, 30_000])
 def test_resize_moves_objects_and_ends_the_rest(kind, size):
@@ -146,7 +146,7 @@ def test_resize_moves_objects_and_ends_the_rest(kind, size):
     assert kind.read(a[: min(3, kept)]) == expected[: min(3, kept)]
 
 
-# T25: numpy#19663, NEP 49
+@pytest.mark.regression("T25", "numpy/numpy#19663")
 @every()
 @pytest.mark.parametrize("shape", [(2, 0, 2), (0,), (), (1,), (3, 1)], ids=str)
 @pytest.mark.parametrize("make", [np.zeros, np.empty])
@@ -162,7 +162,7 @@ def test_odd_shapes_have_a_segment_of_their_own(kind, shape, make):
         assert kind.read(x) == kind.read(kind.make(1)) * x.size
 
 
-# T31: numpy#11255, numpy#8129, numpy#20673
+@pytest.mark.regression("T31", "numpy/numpy#11255", "numpy/numpy#8129", "numpy/numpy#20673")
 @every_copyable
 def test_storage_outlives_the_last_view(kind):
     a = kind.make()
@@ -192,7 +192,7 @@ def test_storage_outlives_the_last_view(kind):
         np.asarray(Borrower())
 
 
-# T35: numpy#15944, eigenpy#370
+@pytest.mark.regression("T35", "numpy/numpy#15944", "stack-of-tasks/eigenpy#370")
 @every(lambda kind: kind.default is None)
 def test_unbuilt_cells_of_a_type_without_a_default_are_seen_and_never_read(kind):
     a = kind.make(4)
@@ -225,7 +225,7 @@ def test_unbuilt_cells_of_a_type_without_a_default_are_seen_and_never_read(kind)
     assert denizen.inspect(a).live == 1
 
 
-# T38: bevy#2295
+@pytest.mark.regression("T38", "bevyengine/bevy#2295")
 @every()
 def test_arrays_of_no_elements_are_made_and_dropped(kind):
     def work():
@@ -247,7 +247,7 @@ def test_arrays_of_no_elements_are_made_and_dropped(kind):
         assert kind.read(x) == [kind.default] * 4
 
 
-# T42: Fyrox#481
+@pytest.mark.regression("T42", "FyroxEngine/Fyrox#481")
 @every_copyable
 def test_memory_is_given_back_with_the_layout_it_was_taken_with(kind):
     a = kind.make(1)

@@ -1,4 +1,4 @@
-"""Trials of order: nothing is lost, whatever a comparison says."""
+"""Orders and sorts: nothing is lost, whatever a comparison says."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ COMPARING = {
 }
 
 
-# T15: numpy#27984
+@pytest.mark.regression("T15", "numpy/numpy#27984")
 @every(lambda kind: kind.ordered and kind.plain and kind.copyable)
 def test_sorting_keeps_every_object(kind):
     a = kind.make(50)
@@ -64,7 +64,7 @@ def test_sorting_keeps_every_object(kind):
     assert kind.plains(a) == expected
 
 
-# T15: numpy#27984
+@pytest.mark.regression("T15", "numpy/numpy#27984")
 @every(lambda kind: kind.ordered and kind.plain and kind.copyable)
 def test_every_way_of_sorting_gives_an_ordered_permutation(kind):
     a = kind.make(40)
@@ -97,7 +97,7 @@ def test_every_way_of_sorting_gives_an_ordered_permutation(kind):
     assert kind.plains(a) == values
 
 
-# T16: mpfdtype, numpy-quaddtype#46
+@pytest.mark.regression("T16", "numpy/numpy-quaddtype#46")
 @every_orderless
 def test_types_without_an_order_say_so(kind):
     a = kind.make(12)
@@ -111,6 +111,7 @@ def test_types_without_an_order_say_so(kind):
     assert kind.read(a) == texts
 
 
+@pytest.mark.regression("T15", "numpy/numpy#27984")
 @every_nonsense
 @pytest.mark.parametrize("count", [16, 400])
 def test_comparisons_that_contradict_themselves_lose_no_element(kind, count):
@@ -134,6 +135,7 @@ def test_comparisons_that_contradict_themselves_lose_no_element(kind, count):
             assert denizen.inspect(a).live == count
 
 
+@pytest.mark.regression("T15", "numpy/numpy#27984")
 @every_failing
 def test_comparisons_that_fail_at_any_place_lose_no_element(kind):
     a = kind.make(16)
@@ -150,7 +152,7 @@ def test_comparisons_that_fail_at_any_place_lose_no_element(kind):
             assert sorted(kind.read(a)) == expected, (name, k)
 
 
-# T15, T34
+@pytest.mark.regression("T15", "T34")
 @every_ordered
 def test_objects_are_sorted_without_a_copy(kind):
     a = kind.make(20)

@@ -1,4 +1,4 @@
-"""Trials of structures with elements: fields, nested ones, subarrays, what older NumPys do raw."""
+"""Structures with elements: fields, nested ones, subarrays, what older NumPys do raw."""
 
 import copy
 import gc
@@ -44,7 +44,7 @@ def resized(array, size):
     return array
 
 
-# T10: numpy#27225
+@pytest.mark.regression("T10", "numpy/numpy#27225")
 @every_copyable
 @layouts
 def test_structures_with_elements_resize(kind, layout):
@@ -66,7 +66,7 @@ def test_structures_with_elements_resize(kind, layout):
     assert change["constructed"] == change["destroyed"]
 
 
-# T11: numpy#25949, numpy#22924
+@pytest.mark.regression("T11", "numpy/numpy#25949", "numpy/numpy#22924")
 @every_copyable
 @layouts
 def test_each_element_of_a_structure_ends_once(kind, layout):
@@ -85,7 +85,8 @@ def test_each_element_of_a_structure_ends_once(kind, layout):
     assert change["live"] == 0
 
 
-# T11: numpy#25949. Newer NumPys refuse subarrays of such elements.
+# Newer NumPys refuse subarrays of such elements.
+@pytest.mark.regression("T11", "numpy/numpy#25949")
 @every_copyable
 def test_subarrays_are_refused_or_their_elements_end_once(kind):
     texts = kind.read(kind.make())
@@ -146,7 +147,7 @@ def shuffled(array):
     return array
 
 
-# T12: quaddtype, numpy#30795
+@pytest.mark.regression("T12", "numpy/numpy#30795")
 @every_copyable
 @layouts
 def test_structures_go_where_numbers_would(kind, layout):
@@ -159,7 +160,8 @@ def test_structures_go_where_numbers_would(kind, layout):
         assert found["n"].tolist() == places.tolist(), name
 
 
-# T12, T13: numpy#30795, numpy#32151. What older NumPys copy raw, or call NULL for.
+# What older NumPys copy raw, or call NULL for.
+@pytest.mark.regression("T12", "T13", "numpy/numpy#30795", "numpy/numpy#32151")
 @every_copyable
 @layouts
 def test_one_structure_is_read_and_assigned(kind, layout):
@@ -185,7 +187,9 @@ def test_one_structure_is_read_and_assigned(kind, layout):
     assert kind.read(np.array(field(scalar, layout), dtype=kind.element)) == texts[:1]
 
 
-# T13: numpy#30795, numpy#24859, numpy#32151, numpy-quaddtype#7
+@pytest.mark.regression(
+    "T13", "numpy/numpy#30795", "numpy/numpy#24859", "numpy/numpy#32151", "numpy/numpy-quaddtype#7"
+)
 @every_copyable
 @pytest.mark.parametrize("layout", [None, *LAYOUTS])
 def test_raw_paths_of_older_numpys_copy_objects_or_refuse(kind, layout):
@@ -223,7 +227,7 @@ def test_raw_paths_of_older_numpys_copy_objects_or_refuse(kind, layout):
     assert read(a.getfield(a.dtype)) == texts
 
 
-# T12, T15
+@pytest.mark.regression("T12", "T15")
 @every_copyable
 @layouts
 def test_sorts_of_structures_order_them_or_say_that_nothing_does(kind, layout):
@@ -261,7 +265,7 @@ def test_sorts_of_structures_order_them_or_say_that_nothing_does(kind, layout):
     assert sorted(kind.read(field(a, layout))) == texts
 
 
-# T12, T20
+@pytest.mark.regression("T12", "T20")
 @every_copyable
 @layouts
 def test_structures_are_pickled_or_refused_as_their_elements_are(kind, layout):
@@ -280,7 +284,8 @@ def test_structures_are_pickled_or_refused_as_their_elements_are(kind, layout):
     assert again["n"].tolist() == list(range(N))[::-1]
 
 
-# T12: of elements that only move nothing is copied out of a structure, or lost in it.
+# Of elements that only move nothing is copied out of a structure, or lost in it.
+@pytest.mark.regression("T12")
 @every(lambda kind: not kind.copyable)
 @layouts
 def test_structures_of_elements_that_only_move_refuse_to_copy_them(kind, layout):
@@ -307,7 +312,7 @@ def test_structures_of_elements_that_only_move_refuse_to_copy_them(kind, layout)
     resized(a, 5)
 
 
-# T41, for every type
+@pytest.mark.regression("T41")
 @every_copyable
 def test_fields_of_packed_records_are_objects_too(kind):
     packed = np.zeros(6, dtype=[("pad", "u1"), ("x", kind.element)])

@@ -1,9 +1,7 @@
-"""Trials of threads: arrays made, used, resized and ended by several, and code that comes back."""
+"""Threads: arrays made, used, resized and ended by several, and code that comes back."""
 
 import contextvars
-import sys
 import threading
-import time
 import warnings
 
 import numpy as np
@@ -14,7 +12,7 @@ from support.threads import in_threads
 import denizen
 
 
-# T28: numpy#19663
+@pytest.mark.regression("T28", "numpy/numpy#19663")
 @every_copyable
 def test_threads_and_contexts_without_a_handler_make_managed_arrays(kind):
     results = []
@@ -35,7 +33,8 @@ def test_threads_and_contexts_without_a_handler_make_managed_arrays(kind):
     assert denizen.handler_name() == before == denizen.handler_name(np.empty(3))
 
 
-# T28: an array may die in another thread, or in another context, than the one that made it.
+# An array may die in another thread, or in another context, than the one that made it.
+@pytest.mark.regression("T28")
 @every_copyable
 def test_arrays_die_in_any_thread(kind):
     def work():
@@ -49,7 +48,7 @@ def test_arrays_die_in_any_thread(kind):
     assert change["constructed"] == change["destroyed"]
 
 
-# T43: numpy#27199, numpy#31415, numpy#28813
+@pytest.mark.regression("T43", "numpy/numpy#27199", "numpy/numpy#31415", "numpy/numpy#28813")
 @every_copyable
 def test_threads_that_read_and_write_lose_and_invent_nothing(kind):
     # NumPy keeps the GIL for fewer than 500 elements.
@@ -86,7 +85,8 @@ def test_threads_that_read_and_write_lose_and_invent_nothing(kind):
     assert len(kind.read(a)) == size
 
 
-# T43: a resize beside users of the array is refused, or done when there is none.
+# A resize beside users of the array is refused, or done when there is none.
+@pytest.mark.regression("T43")
 @every_copyable
 def test_resize_beside_threads_that_use_the_array_is_refused_or_whole(kind):
     holder = [kind.make(700)]
@@ -112,7 +112,7 @@ def test_resize_beside_threads_that_use_the_array_is_refused_or_whole(kind):
     assert set(kind.read(holder.pop()[:600])) <= texts
 
 
-# T44: numpy#31682
+@pytest.mark.regression("T44", "numpy/numpy#31682")
 @every(lambda kind: kind.adds)
 def test_loops_over_the_same_arrays_in_any_order_end(kind):
     for count in (2, 3, 4):
@@ -134,7 +134,8 @@ def test_loops_over_the_same_arrays_in_any_order_end(kind):
         assert in_threads([work(i) for i in range(8)]) == []
 
 
-# T44: no lock is held while Python code runs.
+# No lock is held while Python code runs.
+@pytest.mark.regression("T44")
 @every(lambda kind: kind.copyable and kind.build is None)
 def test_an_assignment_whose_values_use_the_array_ends(kind):
     a = kind.make()
@@ -170,7 +171,7 @@ def test_an_assignment_whose_values_use_the_array_ends(kind):
     assert in_threads([again] * 4) == []
 
 
-# T45: numpy#6581
+@pytest.mark.regression("T45", "numpy/numpy#6581")
 @every(lambda kind: "type" in kind.takes)
 def test_a_cycle_through_an_element_is_a_leak_until_it_is_broken(kind):
     """Elements are not traversed by the garbage collector, which the documentation says."""
@@ -199,7 +200,7 @@ def test_a_cycle_through_an_element_is_a_leak_until_it_is_broken(kind):
     assert seen() is None
 
 
-# T48: NumPy's gh-30181
+@pytest.mark.regression("T48", "numpy/numpy#30181")
 @every_copyable
 def test_resize_under_errors_for_warnings_is_whole_or_not_done(kind):
     a = kind.make()

@@ -1,4 +1,4 @@
-"""Trials of transport: what is sent away comes back equal; bytes are never taken for objects."""
+"""Transport: what is sent away comes back equal; bytes are never taken for objects."""
 
 import copy
 import pickle
@@ -10,6 +10,9 @@ from support.kind import every, every_copyable, every_pickling
 import denizen
 
 
+@pytest.mark.regression(
+    "T20", "numpy/numpy#23135", "numpy/numpy-quaddtype#99", "numpy/numpy-user-dtypes#231"
+)
 @every_pickling
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_arrays_scalars_and_dtypes_survive_pickling(kind, protocol):
@@ -31,6 +34,7 @@ def test_arrays_scalars_and_dtypes_survive_pickling(kind, protocol):
     assert kind.read(again.copy()) == kind.read(again)
 
 
+@pytest.mark.regression("T35", "numpy/numpy#15944", "stack-of-tasks/eigenpy#370")
 @every_pickling
 def test_unbuilt_cells_survive_pickling_as_defaults(kind):
     a = np.empty(4, dtype=kind.element)
@@ -41,12 +45,18 @@ def test_unbuilt_cells_survive_pickling_as_defaults(kind):
         assert kind.read(pickle.loads(pickle.dumps(a))) == [kind.default] * 4
 
 
+@pytest.mark.regression(
+    "T20", "numpy/numpy#23135", "numpy/numpy-quaddtype#99", "numpy/numpy-user-dtypes#231"
+)
 @every(lambda kind: kind.copyable and not kind.pickles)
 def test_types_without_a_codec_or_text_refuse_to_be_pickled(kind):
     with pytest.raises(TypeError, match=r"pickle|codec|text"):
         pickle.dumps(kind.make())
 
 
+@pytest.mark.regression(
+    "T20", "numpy/numpy#23135", "numpy/numpy-quaddtype#99", "numpy/numpy-user-dtypes#231"
+)
 @every_copyable
 def test_deep_copies_are_independent(kind):
     a = kind.make()
@@ -64,6 +74,7 @@ def test_deep_copies_are_independent(kind):
     assert kind.read(copy.deepcopy(records)["x"]) == texts[:3]
 
 
+@pytest.mark.regression("T22", "moble/quaternion#41")
 @pytest.mark.filterwarnings("ignore:Custom dtypes are saved as python objects")
 @every_pickling
 def test_files_hold_pickles_or_nothing(kind, tmp_path):
@@ -80,6 +91,7 @@ def test_files_hold_pickles_or_nothing(kind, tmp_path):
         assert kind.read(file["a"]) == kind.read(a)
 
 
+@pytest.mark.regression("T23", "joblib/joblib#162", "joblib/joblib#163")
 @every_copyable
 def test_bytes_are_never_taken_for_objects(kind):
     a = kind.make()

@@ -7,9 +7,9 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from support import strategies as draw
 from hypothesis import given
 from hypothesis import strategies as st
+from support import strategies as draw
 from support.outcomes import outcome, refused
 
 from denizen import Integer, Rational

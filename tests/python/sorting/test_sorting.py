@@ -203,6 +203,7 @@ def test_unique_and_sets_work_on_sorts():
     assert list(counts) == [2, 1, 2]
 
 
+@pytest.mark.regression("T43", "numpy/numpy#27199", "numpy/numpy#31415", "numpy/numpy#28813")
 @pytest.mark.parametrize("element", [Number, Compared])
 def test_sorts_beside_readers_and_writers_keep_every_object(element):
     count = 400

@@ -1,1 +1,1 @@
-"""Trials for any kind of element; the modules beside the tests of each folder collect them."""
+"""What the tests of several folders share."""

@@ -7,9 +7,9 @@ import denizen_example as example
 import denizen_raw as raw
 import denizen_sorting as sorting
 import numpy as np
-from support.kind import Kind, item_by_item
 
 import denizen
+from support.kind import Kind, item_by_item
 
 BIG = 2**100
 

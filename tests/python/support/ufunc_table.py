@@ -15,11 +15,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from support import strategies as draw
 from hypothesis import strategies as st
 from numpy._core import umath
 
 from denizen import Integer, Rational
+from support import strategies as draw
 
 #: Of a ufunc that no reduction may reorder, and one that has no start value.
 NO_IDENTITY = object()

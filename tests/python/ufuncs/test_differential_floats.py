@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import strategies as draw
 from hypothesis import given
 from hypothesis import strategies as st
+from support import strategies as draw
 from support.outcomes import outcome, refused
 from support.ufunc_table import FLOATING_BINARY, FLOATING_UNARY, find
 

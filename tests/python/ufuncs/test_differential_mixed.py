@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import strategies as draw
 from hypothesis import given
 from hypothesis import strategies as st
+from support import strategies as draw
 from support.outcomes import agree, agree_one_by_one, each, outcome, refused, to_number, values
 from support.ufunc_table import ENTRIES, LOGIC, ORDER, Entry, find
 

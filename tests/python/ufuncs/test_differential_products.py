@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import strategies as draw
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from support import strategies as draw
 from support.outcomes import agree, outcome
 from support.ufunc_table import PRODUCTS
 

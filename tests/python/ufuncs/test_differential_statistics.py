@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import strategies as draw
 from hypothesis import given
 from hypothesis import strategies as st
+from support import strategies as draw
 from support.outcomes import agree, outcome, refused
 
 from denizen import Integer, Rational

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import strategies as draw
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy._core import umath
+from support import strategies as draw
 from support.outcomes import agree, outcome, refused, values
 from support.ufunc_table import ENTRIES, FLOATING, PRODUCTS, Entry
 

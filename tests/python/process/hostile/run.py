@@ -183,4 +183,7 @@ def report(failures, file=sys.stderr):
             continue
         alike = "; ".join(again)[:300] if again else "nothing"
         print(f"    alone: {alike}", file=file)
-        print(f"    again with: cd tests/python && python -m hostile --attack '{text}'", file=file)
+        print(
+            f"    again with: cd tests/python/process && python -m hostile --attack '{text}'",
+            file=file,
+        )

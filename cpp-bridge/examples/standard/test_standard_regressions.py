@@ -1,4 +1,4 @@
-"""Trials of the standard library's types: structures, foreign memory, callables that turn on us."""
+"""The standard library's types where they are hard: structures, foreign memory, callables that turn on us."""
 
 import gc
 
