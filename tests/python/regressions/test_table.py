@@ -20,7 +20,7 @@ def rows():
     return max(pages, key=len)
 
 
-def tests():
+def marked():
     """The arguments of the mark `regression` of each test of the project, by its name."""
     found = defaultdict(list)
     for folder in ("tests/python", "cpp-bridge"):
@@ -47,18 +47,18 @@ def test_every_id_has_a_row():
 
 
 def test_every_test_of_the_table_has_the_mark_of_its_row():
-    marked, named = tests(), 0
+    found, named = marked(), 0
     for names, row in rows():
         for test in re.findall(r"`(test_\w+)`", row):
             named += 1
-            assert test in marked, f"{test} is nowhere"
-            assert {*names.split(", ")} <= {*marked[test]}, f"{test} is in the row of {names}"
+            assert test in found, f"{test} is nowhere"
+            assert {*names.split(", ")} <= {*found[test]}, f"{test} is in the row of {names}"
     assert named > 60
 
 
 def test_every_mark_is_of_a_row_or_a_public_thread():
     ids = {name for names, _ in rows() for name in names.split(", ")}
-    for test, arguments in tests().items():
+    for test, arguments in marked().items():
         wrong = [text for text in arguments if text not in ids and not THREAD.fullmatch(text)]
         assert not wrong, f"{test}: {wrong}"
 
@@ -71,7 +71,7 @@ def test_only_three_come_later_or_are_no_tests_here():
 def threads():
     """The tests that come from each public thread."""
     found = defaultdict(list)
-    for test, arguments in tests().items():
+    for test, arguments in marked().items():
         for thread in filter(THREAD.fullmatch, arguments):
             found[thread].append(test)
     return dict(sorted(found.items()))
