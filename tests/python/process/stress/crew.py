@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 
 import denizen
 
+from .hands import Hand, Pool
 from .subjects import Subject
-from .work import Hand, Pool, is_expected, operations_for
+from .work import is_expected, operations_for
 
 #: Without progress for so long, a thread is stuck. Machines are busy, and collections take long.
 PATIENCE = 120.0
