@@ -2,7 +2,6 @@
 run once for each kind of element, those of C++ too where their modules are built, and `strategies`
 says how many examples hypothesis tries."""
 
-import importlib.util
 import signal
 
 import pytest
@@ -27,14 +26,19 @@ __all__ = [
 ]
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--all-types",
+        action="store_true",
+        help="run the tests that go for every kind of element for all of them, not the typical ones",
+    )
+
+
 def pytest_generate_tests(metafunc):
-    def kinds():
-        from support.kinds import KINDS
+    if metafunc.definition.get_closest_marker("kinds"):
+        # Late: the clients are looked for where a test needs them.
+        from support.every_kind import known_kinds
 
-        if importlib.util.find_spec("cpp_types"):
-            from cpp_kinds import KINDS as CPP_KINDS
-
-            return KINDS | CPP_KINDS
-        return KINDS
-
-    generate(metafunc, kinds)
+        kinds, typical = known_kinds()
+        whole = metafunc.config.getoption("--all-types")
+        generate(metafunc, kinds, None if whole else typical)

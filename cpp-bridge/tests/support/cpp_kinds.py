@@ -178,6 +178,17 @@ KINDS |= {
         takes=("list",),
     ),
 }
+
+#: Those that tests run for without `--all-types`, beside the typical ones of Rust.
+TYPICAL = {
+    "FreeTagged": "tagged, without the GIL",
+    "Inline": "inline, with the GIL",
+    "Aligned128": "boxed, over-aligned",
+    "String": "of the standard library, variable text",
+    "Function": "holds Python objects; no order, no pickles",
+    "Interval": "the class of a binding library",
+    "OwnedPoint": "moves only",
+}
 if real := optional("real"):
     KINDS["real"] = Kind(
         real.real,

@@ -114,7 +114,7 @@ class Kind:
 
 
 def every(which=lambda kind: True):
-    """Runs a test once for each kind of the folder that it is collected in, and that is `which`."""
+    """Runs a test once for each kind that is `which`: of the typical ones, or with `--all-types` of all."""
     return pytest.mark.kinds(which)
 
 
@@ -128,16 +128,21 @@ every_ordered = every(lambda kind: kind.ordered)
 every_text = every(lambda kind: kind.pickles and kind.build is None)
 
 
-def generate(metafunc, kinds):
-    """For the hook `pytest_generate_tests`: the kinds of a test that is marked by `every`."""
+def generate(metafunc, kinds, typical=None):
+    """For the hook `pytest_generate_tests`: the kinds of a test that is marked by `every`, of those the
+    `typical` ones, if any is given; one at least."""
     mark = metafunc.definition.get_closest_marker("kinds")
     if mark is None:
         # A test may call a parameter of its own `other`.
         return
-    chosen = {name: kind for name, kind in kinds().items() if mark.args[0](kind)}
+    chosen = {name: kind for name, kind in kinds.items() if mark.args[0](kind)}
+    if typical is not None:
+        chosen = {name: chosen[name] for name in chosen if name in typical} or dict(
+            list(chosen.items())[:1]
+        )
     metafunc.parametrize("kind", chosen.values(), ids=list(chosen))
     if "other" in metafunc.fixturenames:
-        metafunc.parametrize("other", [kinds()], indirect=True, ids=[""])
+        metafunc.parametrize("other", [kinds], indirect=True, ids=[""])
 
 
 @pytest.fixture

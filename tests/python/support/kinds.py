@@ -143,3 +143,17 @@ KINDS = {
 
 #: The types whose elements can be copied.
 COPYABLE = {name: kind for name, kind in KINDS.items() if kind.copyable}
+
+#: Those that tests run for without `--all-types`, and what is theirs alone: between them and those of
+#: `cpp_kinds` each storage meets each capability, and the lack of it.
+TYPICAL = {
+    "Integer": "bundled; inline, without the GIL, and zero bytes are a value",
+    "BoxedBomb": "boxed, and each object checks itself",
+    "Ticket": "no default",
+    "Dual": "made from numbers and lists; its objects own memory",
+    "Unit": "of size zero",
+    "Old": "an older vtable; no text, no order",
+    "Compared": "an order that lies where it is told to",
+    "Opaque": "lacks all but casts from numbers",
+    "Unique": "moves only",
+}
