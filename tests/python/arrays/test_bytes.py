@@ -50,7 +50,7 @@ def fill(a):
             a[name] = BIG
 
 
-#: name -> an array (or a structured scalar) with elements, whose bytes nobody gets.
+#: name -> an array (or a structured scalar) with elements, whose bytes are not given away.
 HOLDERS = {
     "array": lambda: np.array([3, BIG, 2], dtype=Integer),
     "other type": lambda: np.array(["word"] * 3, dtype=raw.Shared),
@@ -122,7 +122,7 @@ if sys.version_info >= (3, 12):
 
 
 @pytest.mark.parametrize("holder", HOLDERS)
-def test_nobody_gets_or_writes_bytes_of_cells(holder):
+def test_bytes_of_cells_are_neither_given_nor_taken(holder):
     b = HOLDERS[holder]()
     before = str(b.tolist())
     given = []

@@ -33,7 +33,7 @@ def test_a_dtype_says_what_it_is(dtype):
     assert (dtype.type.__module__, dtype.type.__name__) == (module, short)
     assert type(dtype).__name__ == f"{short}DType"
     assert dtype.descr == [("", name)]
-    # A kind that nobody takes for numbers, raw bytes or pointers to Python objects.
+    # A kind that no program takes for numbers, raw bytes or pointers to Python objects.
     assert (dtype.kind, dtype.char, dtype.num, dtype.byteorder) == ("E", "O", -1, "|")
     assert (dtype.isnative, dtype.hasobject, dtype.isbuiltin) == (True, True, 0)
     assert (dtype.fields, dtype.names, dtype.subdtype, dtype.metadata) == (None,) * 4

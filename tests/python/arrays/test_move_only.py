@@ -129,7 +129,7 @@ def test_numbers_come_and_go_through_casts():
             one()
 
 
-def test_a_cell_that_somebody_keeps_an_array_over_stays_for_good():
+def test_a_cell_under_an_array_that_is_kept_stays_for_good():
     # In a process of its own, since it is leaked.
     script = """
 import numpy as np, denizen, denizen_raw as raw
@@ -191,7 +191,7 @@ def test_what_is_replaced_goes_to_the_scalar_that_shows_it(element):
     assert str(p) == "1" and numbers(a) == [3] and live(element) == before + 1
     del p, q
     a[0] = "4"
-    assert live(element) == before - 1, "shown by nobody: destroyed"
+    assert live(element) == before - 1, "shown by no scalar: destroyed"
 
 
 @each_kind

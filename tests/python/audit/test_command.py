@@ -417,7 +417,7 @@ def test_a_program_that_moves_away_is_reported_where_the_command_began(program, 
 
 
 @pytest.mark.parametrize("closed", ["1", "2", "1, 2"])
-def test_files_are_written_where_nobody_listens_any_more(program, closed):
+def test_files_are_written_where_stdout_is_closed(program, closed):
     source = f"{textwrap.dedent(LEAK)}\nimport os\nfor stream in ({closed},): os.close(stream)\n"
     process, report = program(source)
     assert report["leaks"][0]["count"] == 3

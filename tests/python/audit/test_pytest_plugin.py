@@ -23,7 +23,7 @@ def test_after(denizen_audit):
     assert "denizen.Integer: 10 in 1 array (80 bytes)" in output
     assert "> test_a.py:8, in ones" in output
     assert "test_a.py:14, in test_global\n        keep(10)\n" in output
-    # The frames of pytest are nobody's.
+    # The frames of pytest are left out.
     assert f"{os.sep}_pytest{os.sep}" not in output and f"{os.sep}pluggy{os.sep}" not in output
 
 

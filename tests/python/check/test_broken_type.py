@@ -68,7 +68,7 @@ def test_a_refusal_must_say_why(faults):
     assert of(faults, "rint").detail == "ValueError: broken numbers are not rounded"
 
 
-def test_a_refusal_that_nobody_expects_fails_only_if_strict(faults):
+def test_an_unexpected_refusal_fails_only_if_strict(faults):
     assert faults.unexpected == (of(faults, "rint"),)
     report = check.run(
         denizen.Integer,

@@ -296,7 +296,7 @@ def test_the_page_has_a_cell_an_operation_and_loads_nothing(faults):
     assert text.count("<template id=") == len(faults.results)
     assert "http:" not in text and "https:" not in text
     assert not re.search(r"<(link|script src|img)", text)
-    # A letter tells verdicts apart for whoever does not see the colours.
+    # A letter tells verdicts apart where colours do not.
     assert 'aria-label="made up: invert: crashes" aria-expanded="false">X<' in text
     assert 'aria-label="made up: negative: wrong" aria-expanded="false">W<' in text
     assert "no end within 2 s" in text

@@ -52,7 +52,7 @@ def test_an_operation_that_raises_is_right_at_every_step():
     assert "0 failures" in report.table()
 
 
-def test_a_fault_that_nobody_needs_to_see_is_survived():
+def test_a_fault_that_need_not_be_seen_is_survived():
     report = found(failing(lambda s: s.a.copy(), lambda s: s.a))
     (tried,) = report.tried
     assert (tried.tried, tried.survived) == (1, 1) and not report.findings

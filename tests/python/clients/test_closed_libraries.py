@@ -38,7 +38,7 @@ def opened(path):
     return library
 
 def close(library, times=3):
-    # More often than it was opened: whoever closes too often takes nobody's library away.
+    # More often than it was opened: a library that is closed too often stays for its other users.
     for _ in range(times):
         try:
             _ctypes.dlclose(library._handle)

@@ -193,7 +193,7 @@ def test_a_builder_whose_registration_fails_gives_up_all_that_it_holds(kind):
 
 
 def test_a_builder_whose_registration_fails_late_stays_with_its_class():
-    """Whoever caught the dtype meanwhile may use it; a second attempt leaves nothing."""
+    """A dtype that was caught meanwhile may be used; a second attempt leaves nothing."""
     run(
         """
 import gc, types

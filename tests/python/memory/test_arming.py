@@ -1,4 +1,4 @@
-"""Our arrays get managed segments everywhere; nobody else's handler is ever touched."""
+"""Our arrays get managed segments everywhere; no other handler is ever touched."""
 
 import asyncio
 import concurrent.futures

@@ -58,7 +58,7 @@ def test_the_refusal_says_what_is_wrong():
 # ---- the handler before is the handler afterwards ------------------------------------------------
 
 
-def test_arrays_of_every_dtype_are_ours_inside_and_nobodys_outside():
+def test_arrays_of_every_dtype_are_ours_inside_and_not_outside():
     with denizen.handler():
         assert denizen.handler_name() == "denizen"
         for dtype in ("f8", "i4", "c16", "O", "U5", "S3", "M8[s]", "f8,O", np.dtypes.StringDType()):

@@ -370,7 +370,7 @@ def test_a_damaged_array_is_not_resized_and_stays_readable(to):
     assert said == []
 
 
-def test_a_resize_that_nobody_can_be_told_of_is_said_as_ignored():
+def test_a_resize_whose_error_cannot_be_raised_is_said_as_ignored():
     result, said = run(
         """
         a = full()

@@ -314,7 +314,7 @@ def test_a_cycle_through_an_array_is_not_collected(dtype):
     del node
     gc.collect()
     assert ended() is not None
-    # What ends it: whoever still has the array empties it.
+    # What ends it: the array is emptied where it is still known.
     array[0] = None
     assert ended() is None
 

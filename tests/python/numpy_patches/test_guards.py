@@ -102,7 +102,7 @@ assert outcomes() == before
 
 RECORD = np.dtype([("pad", "u1"), ("x", Number.dtype)])
 NESTED = np.dtype([("i", "i4"), ("in", RECORD)])
-#: What makes an array over bytes that somebody else filled.
+#: What makes an array over bytes that another library filled.
 OVER_BYTES = {
     "ndarray": lambda dtype, data, path: np.ndarray(2, dtype, data),
     "ndarray by name": lambda dtype, data, path: np.ndarray(2, dtype=dtype, buffer=data),

@@ -107,7 +107,7 @@ REORDERS = {
 
 
 class Given(Subject):
-    """A subject over arrays that somebody else keeps, for the state they are in afterwards."""
+    """A subject over arrays that the test keeps, for the state they are in afterwards."""
 
     def __init__(self, a, b, h):
         super().__init__(SimpleNamespace(dtype=a.dtype, abilities={"copy", "default"}))

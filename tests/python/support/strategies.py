@@ -133,7 +133,7 @@ def objects(values: Sequence[Any]) -> np.ndarray:
 
 @st.composite
 def layouts(draw: Any, shape: tuple[int, ...], readonly: bool = True) -> Layout:
-    """Ways to lay out an array of a shape; only an array that nobody writes to repeats elements."""
+    """Ways to lay out an array of a shape; only an array that is not written to repeats elements."""
     if draw(st.integers(0, 3)) == 0:
         return Layout(shape, (1,) * len(shape), tuple(range(len(shape))))
     steps = st.sampled_from([1, 2, -1, -3, 0] if readonly else [1, 2, -1, -3])

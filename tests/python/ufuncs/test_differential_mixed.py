@@ -146,7 +146,7 @@ def test_other_operands_meet_the_elements_as_in_python(name: str, data: Any) -> 
         expected = float_result(name, plain)
     empty = 0 in np.broadcast_shapes(*(operand.shape for operand in plain))
     if empty and result is OverflowError:
-        # An operand may be cast before anybody looks whether there is anything to do.
+        # An operand may be cast before NumPy looks whether there is anything to do.
         return
     if name == "power" and not refused(expected):
         np.testing.assert_allclose(result, expected, rtol=1e-14)

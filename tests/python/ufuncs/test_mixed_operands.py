@@ -362,7 +362,7 @@ def test_element_types_that_were_asked_for():
         np.divide(a, a, dtype=IntegerDType)
     with pytest.raises(TypeError, match="same_kind"):
         np.add(r, r, dtype=IntegerDType)
-    # What NumPy asks nobody about.
+    # What NumPy asks no DType about.
     with pytest.raises(TypeError, match="Pass the DType class"):
         np.add(a, a, dtype=Integer)
     with pytest.raises(TypeError):

@@ -1,4 +1,4 @@
-"""Eight threads at work on one element type, somebody who watches them, and somebody who forks.
+"""Eight threads at work on one element type, a thread that watches them, and one that forks.
 
 Runs in a process of its own. Its last line says what was done; anything wrong is a text on stderr and
 another exit status than 0.

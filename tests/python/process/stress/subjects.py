@@ -25,7 +25,7 @@ STEP = 2**20
 
 
 class Wrong(Exception):
-    """A value that nobody wrote."""
+    """A value that no thread wrote."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Subject:
     element: Any
     #: Python objects or texts that the array's elements are made from.
     sources: Sequence[Any]
-    #: Whether a scalar is a value that somebody wrote.
+    #: Whether a scalar is a value that a thread wrote.
     holds: Callable[[Any], bool]
     #: Whether sums of its values are values.
     adds: bool = False

@@ -333,7 +333,7 @@ def files(hand: Hand) -> None:
 
 @operation
 def resize_shared(hand: Hand) -> None:
-    """Refused while anybody else has it, else whole."""
+    """Refused while another thread has it, else whole."""
     index = hand.rng.randrange(len(hand.pool.holders))
     try:
         hand.pool.holders[index].resize(hand.rng.choice((600, 650, 700, 5000)))
@@ -359,7 +359,7 @@ def resize_own(hand: Hand) -> None:
 
 @operation
 def bury(hand: Hand) -> None:
-    """Somebody else ends them."""
+    """Another thread ends them."""
     a = hand.own()
     hand.pool.graves.append([a, a[::2], hand.own(), {"cycle": a}])
     if len(hand.pool.graves) > 20:
