@@ -54,7 +54,7 @@ PACKAGE_SOURCES := pyproject.toml README.md $(shell find python cpp-bridge/inclu
 CORE := --no-default-features --features core,elements,testing
 CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
-.PHONY: help venv build demo test test-rust test-unit test-compile-fail test-doc test-loom test-lifecheck \
+.PHONY: help venv tools build demo test test-rust test-unit test-compile-fail test-doc test-loom test-lifecheck \
 	test-fuzz test-python test-clients test-cpp check faults full stress hostile asan valgrind-cpp lint \
 	lint-rust lint-python fuzz corpus valgrind \
 	header bench clean
@@ -95,6 +95,9 @@ $(STAMPS)/lint-tools: $(STAMPS)/build-tools
 	touch $@
 
 venv: $(STAMPS)/test-tools
+
+# All that is installed from elsewhere.
+tools: $(STAMPS)/test-tools $(STAMPS)/cpp-tools $(STAMPS)/lint-tools
 
 $(STAMPS)/wheel: $(STAMPS)/build-tools $(RUST_SOURCES) $(PACKAGE_SOURCES)
 	@command -v $(CARGO) >/dev/null || { echo "Rust is missing; install it from https://rustup.rs" >&2; exit 1; }

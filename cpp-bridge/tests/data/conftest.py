@@ -2,7 +2,7 @@
 
 import cpp_data
 import pytest
-from data_kinds import KINDS, Kind
+from data_storages import STORAGES, Storage
 
 
 @pytest.fixture
@@ -12,11 +12,11 @@ def data():
     cpp_data.shared_drop()
 
 
-@pytest.fixture(params=KINDS)
-def kind(request, data):
-    return Kind(data, request.param, KINDS[request.param])
+@pytest.fixture(params=STORAGES)
+def storage(request, data):
+    return Storage(data, request.param, STORAGES[request.param])
 
 
 @pytest.fixture
 def inline(data):
-    return Kind(data, "inline", "Inline")
+    return Storage(data, "inline", "Inline")

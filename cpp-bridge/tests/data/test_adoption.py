@@ -6,14 +6,14 @@ import sys
 
 import numpy as np
 import pytest
-from data_kinds import FILL, KEEP, KINDS, REFUSE, Kind, values
+from data_storages import FILL, KEEP, REFUSE, STORAGES, Storage, values
 
 import denizen
 
 
 @pytest.fixture
 def boxed(data):
-    return Kind(data, "boxed", "Boxed")
+    return Storage(data, "boxed", "Boxed")
 
 
 # ---- adoption ------------------------------------------------------------------------------------
@@ -239,21 +239,21 @@ def test_an_adopted_array_is_borrowed_like_any_other(data, inline):
 # ---- take ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name, class_name", [*KINDS.items(), ("sole", "Sole")])
+@pytest.mark.parametrize("name, class_name", [*STORAGES.items(), ("sole", "Sole")])
 def test_taking_a_vector_moves_its_elements_into_a_new_array(data, name, class_name):
-    kind = Kind(data, name, class_name)
-    live, runtime = data.counters()[0], kind.live()
-    a = kind.take([3, 1, 2], -1)
-    assert kind.values(a, REFUSE) == [3, 1, 2] and denizen.owner(a) == "managed"
-    assert data.counters()[0] - live == 3 == kind.live() - runtime == denizen.inspect(a).live
-    b = kind.take(range(6), -1, [3, 2])
-    assert b.shape == (3, 2) and kind.values(b, REFUSE) == [0, 1, 2, 3, 4, 5]
-    assert kind.take([], -1).shape == (0,) and kind.take([], -1, [2, 0]).shape == (2, 0)
+    storage = Storage(data, name, class_name)
+    live, runtime = data.counters()[0], storage.live()
+    a = storage.take([3, 1, 2], -1)
+    assert storage.values(a, REFUSE) == [3, 1, 2] and denizen.owner(a) == "managed"
+    assert data.counters()[0] - live == 3 == storage.live() - runtime == denizen.inspect(a).live
+    b = storage.take(range(6), -1, [3, 2])
+    assert b.shape == (3, 2) and storage.values(b, REFUSE) == [0, 1, 2, 3, 4, 5]
+    assert storage.take([], -1).shape == (0,) and storage.take([], -1, [2, 0]).shape == (2, 0)
     with pytest.raises(ValueError, match=r"3 elements do not fit the shape \(2,\)"):
-        kind.take([1, 2, 3], -1, [2])
+        storage.take([1, 2, 3], -1, [2])
     del a, b
     gc.collect()
-    assert (data.counters()[0], kind.live()) == (live, runtime)
+    assert (data.counters()[0], storage.live()) == (live, runtime)
 
 
 @pytest.mark.parametrize("k", range(5))
@@ -265,29 +265,29 @@ def test_a_move_that_throws_loses_nothing(boxed, data, k):
     assert (data.counters()[0], boxed.live()) == (live, runtime)
 
 
-def test_figures_stay_right_over_everything_that_is_done_to_taken_elements(kind, data):
-    live, runtime = data.counters()[0], kind.live()
+def test_figures_stay_right_over_everything_that_is_done_to_taken_elements(storage, data):
+    live, runtime = data.counters()[0], storage.live()
     for pieces in itertools.product([0, 1, 1000], repeat=2):
-        a, b = (kind.take(range(count), -1) for count in pieces)
+        a, b = (storage.take(range(count), -1) for count in pieces)
         c = np.concatenate([a, b])
         c.resize(1500)
-        kind.sort(c)
-        kind.values(c[::-1], FILL)
-        assert data.counters()[0] - live == kind.live() - runtime == 1500 + sum(pieces)
+        storage.sort(c)
+        storage.values(c[::-1], FILL)
+        assert data.counters()[0] - live == storage.live() - runtime == 1500 + sum(pieces)
         del a, b, c
-    assert (data.counters()[0], kind.live()) == (live, runtime)
+    assert (data.counters()[0], storage.live()) == (live, runtime)
 
 
 # ---- single values -------------------------------------------------------------------------------
 
 
-def test_a_value_becomes_the_scalar_of_its_class_and_comes_back(kind, data):
-    live, runtime = data.counters()[0], kind.live()
-    scalar = kind.to_python(7)
-    assert type(scalar) is kind.dtype and str(scalar) == "7"
-    assert kind.from_python(scalar) == 7
-    assert kind.from_python("12") == 12
-    assert kind.from_python(kind.array(3)[2]) == 3
+def test_a_value_becomes_the_scalar_of_its_class_and_comes_back(storage, data):
+    live, runtime = data.counters()[0], storage.live()
+    scalar = storage.to_python(7)
+    assert type(scalar) is storage.dtype and str(scalar) == "7"
+    assert storage.from_python(scalar) == 7
+    assert storage.from_python("12") == 12
+    assert storage.from_python(storage.array(3)[2]) == 3
     for wrong, error in [
         ("x", ValueError),
         ([1, 2], (TypeError, ValueError)),
@@ -296,20 +296,20 @@ def test_a_value_becomes_the_scalar_of_its_class_and_comes_back(kind, data):
     ]:
         references = sys.getrefcount(wrong)
         with pytest.raises(error):
-            kind.from_python(wrong)
+            storage.from_python(wrong)
         assert wrong is None or sys.getrefcount(wrong) == references
     del scalar
-    assert (data.counters()[0], kind.live()) == (live, runtime)
+    assert (data.counters()[0], storage.live()) == (live, runtime)
 
 
-def test_a_value_whose_copy_throws_is_not_lost(kind, data):
-    live = kind.live()
+def test_a_value_whose_copy_throws_is_not_lost(storage, data):
+    live = storage.live()
     for k in range(2):
         data.throw_after(k)
         with pytest.raises(RuntimeError, match="a subject that throws"):
-            kind.to_python(7)
+            storage.to_python(7)
         data.throw_after(-1)
-    assert kind.live() == live
+    assert storage.live() == live
 
 
 def test_a_value_of_zero_bytes_goes_both_ways(data):

@@ -4,14 +4,14 @@ import sys
 
 import numpy as np
 import pytest
-from data_kinds import FILL, KEEP, REFUSE, Kind, values
+from data_storages import FILL, KEEP, REFUSE, Storage, values
 
 import denizen
 
 
 @pytest.fixture
 def sole(data):
-    return Kind(data, "sole", "Sole")
+    return Storage(data, "sole", "Sole")
 
 
 LAYOUTS = {
@@ -35,92 +35,92 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "one"])
-def test_a_view_visits_every_element_in_c_order_whatever_the_strides(kind, layout):
-    a = LAYOUTS[layout](kind.array((3, 4)))
+def test_a_view_visits_every_element_in_c_order_whatever_the_strides(storage, layout):
+    a = LAYOUTS[layout](storage.array((3, 4)))
     expected = LAYOUTS[layout](np.arange(1, 13).reshape(3, 4)).ravel().tolist()
-    assert kind.values(a, FILL) == kind.indexed(a) == kind.values(a, REFUSE) == expected
-    assert kind.backwards(a) == expected[::-1]
-    ndim, shape, strides, size, empty = kind.geometry(a)
+    assert storage.values(a, FILL) == storage.indexed(a) == storage.values(a, REFUSE) == expected
+    assert storage.backwards(a) == expected[::-1]
+    ndim, shape, strides, size, empty = storage.geometry(a)
     assert (ndim, tuple(shape), tuple(strides)) == (a.ndim, a.shape, a.strides)
     assert (size, empty) == (a.size, a.size == 0)
 
 
 @pytest.mark.short
 @pytest.mark.parametrize("layout", ["whole", "every second", "backwards", "columns", "blocks"])
-def test_what_a_view_writes_numpy_sees(kind, layout):
-    a = kind.array((3, 4), 50)
+def test_what_a_view_writes_numpy_sees(storage, layout):
+    a = storage.array((3, 4), 50)
     view = LAYOUTS[layout](a)
-    kind.fill(view, 1)
-    assert values(kind, view) == list(range(1, view.size + 1))
+    storage.fill(view, 1)
+    assert values(storage, view) == list(range(1, view.size + 1))
     untouched = np.arange(50, 62).reshape(3, 4)
     LAYOUTS[layout](untouched)[...] = np.arange(1, view.size + 1).reshape(view.shape)
-    assert values(kind, a) == untouched.ravel().tolist()
+    assert values(storage, a) == untouched.ravel().tolist()
 
 
 @pytest.mark.parametrize("layout", ["whole", "every second", "backwards", "columns", "a column"])
-def test_the_algorithms_of_the_standard_library_sort_through_a_view(kind, layout):
-    a = kind.array((3, 4))
+def test_the_algorithms_of_the_standard_library_sort_through_a_view(storage, layout):
+    a = storage.array((3, 4))
     expected = np.arange(1, 13).reshape(3, 4)
     a[0], a[2] = a[2].copy(), a[0].copy()
     expected[[0, 2]] = expected[[2, 0]]
     view, plain = LAYOUTS[layout](a), LAYOUTS[layout](expected)
-    kind.sort(view)
+    storage.sort(view)
     plain[...] = np.sort(plain, axis=None).reshape(plain.shape)
-    assert values(kind, a) == expected.ravel().tolist()
+    assert values(storage, a) == expected.ravel().tolist()
 
 
-def test_vacant_cells_are_filled_before_a_view_lends_them(kind):
-    a = np.empty((2, 3), dtype=kind.dtype)
+def test_vacant_cells_are_filled_before_a_view_lends_them(storage):
+    a = np.empty((2, 3), dtype=storage.dtype)
     a[0, 1] = "5"
-    live = kind.live()
-    assert kind.values(a[:, 1:], FILL) == [5, 0, 0, 0]
-    assert kind.live() - live == 3
-    assert kind.values(a, FILL) == [0, 5, 0, 0, 0, 0]
-    assert kind.live() - live == 5
-    kind.fill(a, 7)
-    assert values(kind, a) == [7, 8, 9, 10, 11, 12]
+    live = storage.live()
+    assert storage.values(a[:, 1:], FILL) == [5, 0, 0, 0]
+    assert storage.live() - live == 3
+    assert storage.values(a, FILL) == [0, 5, 0, 0, 0, 0]
+    assert storage.live() - live == 5
+    storage.fill(a, 7)
+    assert values(storage, a) == [7, 8, 9, 10, 11, 12]
 
 
-def test_vacant_cells_are_refused_by_their_index_where_the_client_says_so(kind):
-    a = kind.array((2, 3)).copy()
-    b = np.empty((3, 3), dtype=kind.dtype)
+def test_vacant_cells_are_refused_by_their_index_where_the_client_says_so(storage):
+    a = storage.array((2, 3)).copy()
+    b = np.empty((3, 3), dtype=storage.dtype)
     b[:2] = a
     b[2, :2] = a[0, :2]
     with pytest.raises(denizen.VacantError, match=r"vacant \(index \[2, 2\]\)"):
-        kind.values(b, REFUSE)
-    live = kind.live()
-    assert kind.values(b[:2], REFUSE) == [1, 2, 3, 4, 5, 6]
-    assert kind.live() == live, "nothing was filled"
+        storage.values(b, REFUSE)
+    live = storage.live()
+    assert storage.values(b[:2], REFUSE) == [1, 2, 3, 4, 5, 6]
+    assert storage.live() == live, "nothing was filled"
 
 
-def test_vacant_cells_are_kept_and_built_where_the_client_says_so(kind):
-    a = np.empty(5, dtype=kind.dtype)
+def test_vacant_cells_are_kept_and_built_where_the_client_says_so(storage):
+    a = np.empty(5, dtype=storage.dtype)
     a[1] = "8"
-    live = kind.live()
-    assert kind.values(a, KEEP) == [None, 8, None, None, None]
+    live = storage.live()
+    assert storage.values(a, KEEP) == [None, 8, None, None, None]
     with pytest.raises(denizen.VacantError, match=r"the cell at index \(3,\) is vacant"):
-        kind.at(a, [3])
-    assert kind.live() == live
-    assert kind.build(a[::2]) == 3
-    assert kind.live() == live + 3
-    assert kind.values(a, KEEP) == [0, 8, 100, None, 200]
+        storage.at(a, [3])
+    assert storage.live() == live
+    assert storage.build(a[::2]) == 3
+    assert storage.live() == live + 3
+    assert storage.values(a, KEEP) == [0, 8, 100, None, 200]
     assert denizen.inspect(a).live == 4
 
 
-def test_a_throwing_constructor_leaves_its_cell_vacant(kind):
-    a = np.empty(5, dtype=kind.dtype)
-    live = kind.live()
-    kind.module.throw_after(2)
+def test_a_throwing_constructor_leaves_its_cell_vacant(storage):
+    a = np.empty(5, dtype=storage.dtype)
+    live = storage.live()
+    storage.module.throw_after(2)
     with pytest.raises(RuntimeError, match="a subject that throws"):
-        kind.build(a)
-    kind.module.throw_after(-1)
-    assert kind.values(a, KEEP) == [0, 100, None, None, None]
-    assert kind.live() == live + 2
-    kind.module.throw_after(1)
+        storage.build(a)
+    storage.module.throw_after(-1)
+    assert storage.values(a, KEEP) == [0, 100, None, None, None]
+    assert storage.live() == live + 2
+    storage.module.throw_after(1)
     with pytest.raises(RuntimeError, match="a subject that throws"):
-        kind.values(a, FILL)
-    kind.module.throw_after(-1)
-    assert kind.values(a, FILL) == [0, 100, 0, 0, 0]
+        storage.values(a, FILL)
+    storage.module.throw_after(-1)
+    assert storage.values(a, FILL) == [0, 100, 0, 0, 0]
 
 
 def test_an_element_without_a_default_is_refused_by_its_index_and_can_be_built(sole):
@@ -146,15 +146,15 @@ def test_an_element_without_a_default_is_refused_by_its_index_and_can_be_built(s
         ([2**63 - 1, 0], r"is outside"),
     ],
 )
-def test_a_checked_index_outside_is_an_index_error_that_names_it(kind, index, message):
-    a = kind.array((3, 4))
-    assert kind.at(a, [2, 1]) == 10
+def test_a_checked_index_outside_is_an_index_error_that_names_it(storage, index, message):
+    a = storage.array((3, 4))
+    assert storage.at(a, [2, 1]) == 10
     with pytest.raises(IndexError, match=message):
-        kind.at(a, index)
+        storage.at(a, index)
 
 
-def test_a_view_refuses_what_is_no_array_of_its_dtype(kind, data):
-    name = kind.full_name.replace(".", r"\.")
+def test_a_view_refuses_what_is_no_array_of_its_dtype(storage, data):
+    name = storage.full_name.replace(".", r"\.")
     cases = [
         (np.zeros(3), "got an array of float64"),
         (np.zeros(3, dtype=object), "got an array of object"),
@@ -163,7 +163,11 @@ def test_a_view_refuses_what_is_no_array_of_its_dtype(kind, data):
         (None, "got <class 'NoneType'>"),
     ]
     for wrong, got in cases:
-        for function in (lambda a: kind.values(a, FILL), lambda a: kind.fill(a, 0), kind.build):
+        for function in (
+            lambda a: storage.values(a, FILL),
+            lambda a: storage.fill(a, 0),
+            storage.build,
+        ):
             references = sys.getrefcount(wrong)
             with pytest.raises(TypeError, match=f"expected an array of {name}, {got}"):
                 function(wrong)
@@ -175,37 +179,37 @@ def test_a_view_of_a_type_that_is_not_registered_says_so(data):
         data.view_of_unknown(np.zeros(3))
 
 
-def test_a_read_only_array_is_read_and_not_written(kind):
-    a = kind.array(3)
+def test_a_read_only_array_is_read_and_not_written(storage):
+    a = storage.array(3)
     a.flags.writeable = False
-    assert kind.values(a, FILL) == [1, 2, 3]
+    assert storage.values(a, FILL) == [1, 2, 3]
     with pytest.raises(ValueError, match="the array is read-only, and the view would write"):
-        kind.fill(a, 0)
-    assert kind.values(a, FILL) == [1, 2, 3]
+        storage.fill(a, 0)
+    assert storage.values(a, FILL) == [1, 2, 3]
 
 
-def test_unaligned_cells_are_refused(kind):
-    packed = np.empty(3, dtype=np.dtype([("c", "u1"), ("x", kind.dtype)]))["x"]
+def test_unaligned_cells_are_refused(storage):
+    packed = np.empty(3, dtype=np.dtype([("c", "u1"), ("x", storage.dtype)]))["x"]
     with pytest.raises(ValueError, match=r"not aligned to the 8 bytes that cpp_data\.\w+ needs"):
-        kind.values(packed, FILL)
+        storage.values(packed, FILL)
 
 
-def test_a_field_of_a_structured_array_is_lent(kind):
-    records = np.zeros(3, dtype=np.dtype([("n", "i8"), ("x", kind.dtype)]))
-    kind.fill(records["x"], 4)
-    assert kind.values(records["x"][::-1], FILL) == [6, 5, 4]
+def test_a_field_of_a_structured_array_is_lent(storage):
+    records = np.zeros(3, dtype=np.dtype([("n", "i8"), ("x", storage.dtype)]))
+    storage.fill(records["x"], 4)
+    assert storage.values(records["x"][::-1], FILL) == [6, 5, 4]
     assert records["n"].tolist() == [0, 0, 0]
 
 
-def test_cells_that_are_the_same_are_read_and_not_written(kind):
-    a = kind.array(2)
+def test_cells_that_are_the_same_are_read_and_not_written(storage):
+    a = storage.array(2)
     twice = np.broadcast_to(a, (3, 2))
     twice.flags.writeable = True
-    assert kind.values(twice, FILL) == [1, 2, 1, 2, 1, 2]
+    assert storage.values(twice, FILL) == [1, 2, 1, 2, 1, 2]
     with pytest.raises(denizen.BorrowError, match="overlap, so they cannot be lent to write"):
-        kind.fill(twice, 0)
-    kind.fill(a, 5)
-    assert kind.values(twice, FILL) == [5, 6, 5, 6, 5, 6]
+        storage.fill(twice, 0)
+    storage.fill(a, 5)
+    assert storage.values(twice, FILL) == [5, 6, 5, 6, 5, 6]
 
 
 @pytest.mark.filterwarnings("ignore:Setting the strides:DeprecationWarning")
@@ -215,34 +219,34 @@ def test_cells_that_overlap_by_a_part_are_refused(data):
         a.strides = (8,)
 
 
-def test_readers_share_and_a_writer_excludes_everyone(kind):
-    a, b = kind.array(6), kind.array(6)
-    read, write = lambda a: kind.values(a, FILL), lambda a: kind.fill(a, 9)
-    assert kind.hold(a, False, lambda: read(a)) == [1, 2, 3, 4, 5, 6]
+def test_readers_share_and_a_writer_excludes_everyone(storage):
+    a, b = storage.array(6), storage.array(6)
+    read, write = lambda a: storage.values(a, FILL), lambda a: storage.fill(a, 9)
+    assert storage.hold(a, False, lambda: read(a)) == [1, 2, 3, 4, 5, 6]
     with pytest.raises(denizen.BorrowError):
-        kind.hold(a, False, lambda: write(a))
+        storage.hold(a, False, lambda: write(a))
     with pytest.raises(denizen.BorrowError):
-        kind.hold(a, True, lambda: read(a))
+        storage.hold(a, True, lambda: read(a))
     with pytest.raises(denizen.BorrowError):
-        kind.hold(a, True, lambda: a.sort())
+        storage.hold(a, True, lambda: a.sort())
     with pytest.raises(denizen.BorrowError):
-        kind.hold(a, True, lambda: a[2])
+        storage.hold(a, True, lambda: a[2])
     # Other elements of the same array, and other arrays, are free.
-    kind.hold(a[:3], True, lambda: write(a[3:]))
-    kind.hold(a, True, lambda: write(b))
+    storage.hold(a[:3], True, lambda: write(a[3:]))
+    storage.hold(a, True, lambda: write(b))
     assert read(a) == [1, 2, 3, 9, 10, 11]
-    assert kind.hold(a, True, lambda: None) is None
-    kind.fill(a, 0)
+    assert storage.hold(a, True, lambda: None) is None
+    storage.fill(a, 0)
 
 
-def test_an_array_that_is_lent_is_not_resized(kind):
-    a = kind.array(4)
+def test_an_array_that_is_lent_is_not_resized(storage):
+    a = storage.array(4)
     for writes in (False, True):
         with pytest.raises((ValueError, denizen.BorrowError)):
-            kind.hold(a, writes, lambda: a.resize(2000))
-    assert kind.values(a, FILL) == [1, 2, 3, 4]
+            storage.hold(a, writes, lambda: a.resize(2000))
+    assert storage.values(a, FILL) == [1, 2, 3, 4]
     a.resize(6)
-    assert kind.values(a, FILL) == [1, 2, 3, 4, 0, 0]
+    assert storage.values(a, FILL) == [1, 2, 3, 4, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -253,22 +257,22 @@ def test_an_array_that_is_lent_is_not_resized(kind):
         (2, KeyError, "raised while a view is open"),
     ],
 )
-def test_an_exception_while_a_view_is_open_gives_the_view_back(kind, how, error, message):
-    a = kind.array(3)
+def test_an_exception_while_a_view_is_open_gives_the_view_back(storage, how, error, message):
+    a = storage.array(3)
     references = sys.getrefcount(a)
     with pytest.raises(error, match=message):
-        kind.fail(a, how)
+        storage.fail(a, how)
     assert sys.getrefcount(a) == references
-    kind.fill(a, 4)
-    assert kind.values(a, FILL) == [4, 5, 6]
+    storage.fill(a, 4)
+    assert storage.values(a, FILL) == [4, 5, 6]
 
 
 class Own(Exception):
     pass
 
 
-def test_a_python_exception_passes_through_a_view_as_itself(kind):
-    a = kind.array(3)
+def test_a_python_exception_passes_through_a_view_as_itself(storage):
+    a = storage.array(3)
     exception = Own("mine")
 
     def raises():
@@ -276,35 +280,35 @@ def test_a_python_exception_passes_through_a_view_as_itself(kind):
 
     for writes in (False, True):
         with pytest.raises(Own) as caught:
-            kind.hold(a, writes, raises)
+            storage.hold(a, writes, raises)
         assert caught.value is exception
-    kind.fill(a, 0)
+    storage.fill(a, 0)
 
 
-def test_a_view_keeps_its_array_and_lets_it_go(kind):
-    arrays = [kind.array(3)]
+def test_a_view_keeps_its_array_and_lets_it_go(storage):
+    arrays = [storage.array(3)]
     references = sys.getrefcount(arrays[0])
-    kind.values(arrays[0], FILL)
+    storage.values(arrays[0], FILL)
     try:
-        kind.hold(arrays[0], True, lambda: kind.fill(arrays[0], 0))
+        storage.hold(arrays[0], True, lambda: storage.fill(arrays[0], 0))
     except denizen.BorrowError:
         refused = True
     assert refused
     after = sys.getrefcount(arrays[0])
     assert after == references
-    live = kind.live()
-    kind.hold(arrays[0], True, lambda: arrays.clear())
-    assert kind.live() == live - 3
+    live = storage.live()
+    storage.hold(arrays[0], True, lambda: arrays.clear())
+    assert storage.live() == live - 3
 
 
 @pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 3), (2, 0, 3)])
-def test_arrays_without_elements_are_viewed(kind, shape):
-    a = np.empty(shape, dtype=kind.dtype)
-    assert kind.values(a, FILL) == kind.values(a, REFUSE) == kind.backwards(a) == []
-    kind.fill(a, 0)
-    kind.sort(a)
-    assert kind.hold(a, True, lambda: kind.fill(a, 0)) is None
-    assert kind.build(a) == 0
+def test_arrays_without_elements_are_viewed(storage, shape):
+    a = np.empty(shape, dtype=storage.dtype)
+    assert storage.values(a, FILL) == storage.values(a, REFUSE) == storage.backwards(a) == []
+    storage.fill(a, 0)
+    storage.sort(a)
+    assert storage.hold(a, True, lambda: storage.fill(a, 0)) is None
+    assert storage.build(a) == 0
 
 
 # ---- spans ---------------------------------------------------------------------------------------
@@ -335,31 +339,31 @@ def test_a_span_of_strided_elements_is_refused_by_its_strides(data, inline):
 # ---- arrays --------------------------------------------------------------------------------------
 
 
-def test_an_array_handle_counts_references_as_python_does(kind):
-    a = kind.empty([2, 3])
+def test_an_array_handle_counts_references_as_python_does(storage):
+    a = storage.empty([2, 3])
     assert sys.getrefcount(a) == 2
-    assert a.shape == (2, 3) and a.dtype == kind.module_dtype() and denizen.owner(a) == "managed"
-    assert values(kind, a) == [0] * 6
-    b = kind.same(a)
+    assert a.shape == (2, 3) and a.dtype == storage.module_dtype() and denizen.owner(a) == "managed"
+    assert values(storage, a) == [0] * 6
+    b = storage.same(a)
     assert b is a and sys.getrefcount(a) == 3
-    assert kind.sizes(a[:, 1:]) == (4, 4, "(2, 2)")
-    assert kind.sizes(a[0]) == (3, 3, "(3,)")
+    assert storage.sizes(a[:, 1:]) == (4, 4, "(2, 2)")
+    assert storage.sizes(a[0]) == (3, 3, "(3,)")
     assert sys.getrefcount(a) == 3
-    dtype = kind.module_dtype()
-    assert isinstance(dtype, np.dtype) and dtype == np.dtype(kind.dtype)
+    dtype = storage.module_dtype()
+    assert isinstance(dtype, np.dtype) and dtype == np.dtype(storage.dtype)
 
 
-def test_an_array_handle_refuses_other_objects_and_says_what_it_got(kind, data):
-    name = kind.full_name.replace(".", r"\.")
+def test_an_array_handle_refuses_other_objects_and_says_what_it_got(storage, data):
+    name = storage.full_name.replace(".", r"\.")
     for wrong, got in [
         (np.zeros(2), "got an array of float64"),
         ([1], "got <class 'list'>"),
-        (kind.array(1)[0], "got <class 'cpp_data"),
+        (storage.array(1)[0], "got <class 'cpp_data"),
         (None, "got <class 'NoneType'>"),
     ]:
         references = sys.getrefcount(wrong)
         with pytest.raises(TypeError, match=f"expected an array of {name}, {got}"):
-            kind.same(wrong)
+            storage.same(wrong)
         assert wrong is None or sys.getrefcount(wrong) == references
 
 
@@ -372,6 +376,6 @@ def test_an_array_handle_refuses_other_objects_and_says_what_it_got(kind, data):
         ([1] * 65, ValueError),
     ],
 )
-def test_a_shape_that_cannot_be_is_a_python_exception(kind, shape, error):
+def test_a_shape_that_cannot_be_is_a_python_exception(storage, shape, error):
     with pytest.raises(error):
-        kind.empty(shape)
+        storage.empty(shape)

@@ -51,12 +51,12 @@ def numbers(array):
 
 
 def live(name):
-    """By the type's own books and by the runtime's."""
+    """By the type's own counters and by the runtime's."""
     return cpp_types.counters(name)["live"], denizen.stats()[f"cpp_types.{name}"]["live"]
 
 
 def counted(name, work):
-    """What `work` returns, and how the figures of both books changed."""
+    """What `work` returns, and how both figures changed."""
     gc.collect()
     before, own = denizen.stats()[f"cpp_types.{name}"], cpp_types.counters(name)
     result = work()

@@ -3,7 +3,7 @@ C++ header.
 
 Each spot (a constructor, a copy, a comparison, ..) throws at its k-th call, k from 0 until the
 operation ends without. Each time: the exception of C++ in Python, as many objects as before by
-both books, and arrays that hold what they held.
+both counts, and arrays that hold what they held.
 """
 
 import gc

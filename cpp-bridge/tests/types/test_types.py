@@ -373,7 +373,7 @@ def test_views_are_used_without_the_gil_by_several_threads(name):
 
 # Loops of a thread-safe type let other threads run.
 @pytest.mark.parametrize("name", FREE)
-def test_the_books_of_objects_made_by_many_threads_are_exact(name):
+def test_the_counters_of_objects_made_by_many_threads_are_exact(name):
     def work():
         def run():
             a = array(name, np.arange(1000))

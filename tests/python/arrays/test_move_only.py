@@ -109,7 +109,7 @@ def test_ufuncs_work_on_objects_where_they_are(element):
     out = np.zeros(2, dtype=element)
     assert np.add(a, a, out=out) is out and numbers(out) == [6, 8]
     np.add(a, a, out=a)
-    assert str(x) == "8", "a loan shows the cell"
+    assert str(x) == "8", "a proxy shows the cell"
     assert (str(p), a[1] is x) == ("10", True)
 
 
@@ -134,12 +134,12 @@ def test_a_cell_under_an_array_that_is_kept_stays_for_good():
     script = """
 import numpy as np, denizen, denizen_raw as raw
 kept = []
-class Keeper(np.ndarray):
+class Kept(np.ndarray):
     def __array_ufunc__(self, ufunc, method, *inputs, **keywords):
         kept.extend(x for x in inputs if x is not self)
         return 1
 a = np.zeros(1, dtype=raw.TaggedSingle)
-p, other = raw.TaggedSingle("5"), np.zeros(1).view(Keeper)
+p, other = raw.TaggedSingle("5"), np.zeros(1).view(Kept)
 a[0] = "6"
 assert np.add(p, other) == 1 and np.add(a[0], other) == 1
 try:

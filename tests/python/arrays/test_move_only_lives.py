@@ -44,7 +44,7 @@ def test_setstate_gives_elements_to_those_who_show_them(element):
 
 
 @each_kind
-def test_a_sort_moves_objects_and_loans_show_cells(element):
+def test_a_sort_moves_objects_and_proxies_show_cells(element):
     a = filled(element, 3, 1, 2)
     x = a[0]
     assert list(a.argsort()) == [1, 2, 0]

@@ -29,7 +29,7 @@ def test_a_stack_ends_with_the_code_around_the_block():
     assert len(kept) == 2
 
 
-def test_audits_nest_and_each_has_its_own_books():
+def test_audits_nest_and_each_has_its_own_figures():
     with denizen.audit(raises=False) as outer:
         a = rationals(1, 2)
         with denizen.audit(raises=False) as inner:

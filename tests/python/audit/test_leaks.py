@@ -233,7 +233,7 @@ def test_unpickled_arrays_are_managed_as_any_other():
     assert kept.size == 3
 
 
-def test_what_is_beyond_the_books_is_in_a_place_that_is_not_known():
+def test_what_is_beyond_the_figures_is_in_a_place_that_is_not_known():
     """More objects outside segments than are followed one by one."""
     with denizen.audit(raises=False) as report:
         records = np.zeros(150_000, dtype=[("n", denizen.Integer.dtype), ("i", "i1")])

@@ -2,7 +2,7 @@
 
 `Bomb` panics at the k-th next call of one of its own functions. For each operation of NumPy's and
 each function, k runs from 0 until the operation no longer reaches it. Each time: a Python exception
-(for a destructor, at least a report), as many objects alive as before, by the runtime's books and
+(for a destructor, at least a report), as many objects alive as before, by the runtime's ledger and
 by the type's own, and arrays that hold what they held and are usable.
 """
 

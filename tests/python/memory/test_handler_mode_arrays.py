@@ -169,7 +169,7 @@ def test_memory_comes_from_the_handler_under_ours(own):
         calls = own.calls
         a = np.zeros(10_000)
         assert own.calls == calls + 1
-        # Header and cells are in one block of the host.
+        # Header and cells are in one block of the upstream handler.
         (block,) = own.live.items()
         assert block[0] < a.ctypes.data and a.ctypes.data + a.nbytes <= sum(block)
         assert a.ctypes.data % 64 == 0

@@ -86,7 +86,7 @@ def test_descending_sorts_by_the_type_are_stable():
 
 
 @pytest.mark.parametrize("element", [denizen.Integer, Number, Compared])
-def test_the_books_follow_what_a_sort_moves(element):
+def test_the_ledger_follows_what_a_sort_moves(element):
     a = np.zeros(300, dtype=element)
     a[::3] = np.arange(1, 101).astype("U5")
     before = denizen.stats()[str(a.dtype)]["reconciled"]

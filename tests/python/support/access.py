@@ -47,7 +47,7 @@ class On:
         self.outcomes.append(outcome(self.work))
 
 def finish(T):
-    '''Nothing changed under a hook, nothing is left, by the type's own books and by denizen's.'''
+    '''Nothing changed under a hook, nothing is left, by the type's own counters and by denizen's.'''
     hostile.off()
     gc.collect()
     name = T.__name__
@@ -92,7 +92,7 @@ class Worker:
 
 def attack(code, *cases, **options):
     """Runs code for each case and each type `T`, the cases in processes of their own, and looks at the
-    books after each type; what failed comes on stderr. A case gives names to texts."""
+    counters after each type; what failed comes on stderr. A case gives names to texts."""
     run(
         f"""{HELPERS}
 CODE = {textwrap.dedent(code)!r}

@@ -107,7 +107,7 @@ class Range:
         warnings.simplefilter("ignore")
         np.seterr(all="ignore")
         sys.setswitchinterval(1e-5)
-        self.books()
+        self.counters()
         gc.collect()
         gc.freeze()
 
@@ -116,7 +116,7 @@ class Range:
         if "told to fail" not in str(what.exc_value):
             self.unraisable.append(repr(what.exc_value))
 
-    def books(self):
+    def counters(self):
         """What is alive of each type of the module: by its own count, and by denizen's."""
         stats = denizen.stats()
         return {
@@ -125,15 +125,15 @@ class Range:
         }
 
     def balanced(self, before):
-        if self.books() == before:
+        if self.counters() == before:
             return True
         gc.collect()
-        return self.books() == before
+        return self.counters() == before
 
     def profile(self, title, memory):
         """How often an operation comes through each hook when nothing is armed; None where it cannot
         run, or keeps objects."""
-        before = self.books()
+        before = self.counters()
         self.module.violations()
         try:
             subject = Target(self.element, memory)
@@ -152,7 +152,7 @@ class Range:
     def run(self, attack):
         """What was wrong, as texts, and what became of operation and callback."""
         module = self.module
-        before = self.books()
+        before = self.counters()
         module.violations()
         self.unraisable.clear()
         subject = Target(self.element, attack.memory)
@@ -169,7 +169,7 @@ class Range:
         is_child, children = hand.is_child, hand.children
         subject = hand = None
         if not self.balanced(before):
-            after = self.books()
+            after = self.counters()
             changed = {
                 name: (before[name], after[name]) for name in after if after[name] != before[name]
             }

@@ -209,7 +209,7 @@ def live(subject: Subject) -> dict[str, int]:
     for _ in range(3):
         gc.collect()
     figures = {name: counters["live"] for name, counters in denizen.stats().items()}
-    return figures | {f"own {name}": count for name, count in subject.books().items()}
+    return figures | {f"own {name}": count for name, count in subject.counters().items()}
 
 
 def run(

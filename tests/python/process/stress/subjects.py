@@ -50,8 +50,8 @@ class Subject:
     #: Makes the n-th next operation of some name fail, in whichever thread comes to it.
     fuse: Callable[[str, int], object] | None = None
     fuses: Sequence[str] = ()
-    #: What the type's own books say: all zero where nothing is alive and nothing went wrong.
-    books: Callable[[], dict[str, int]] = field(default=lambda: {})
+    #: What the type's own counters say: all zero where nothing is alive and nothing went wrong.
+    counters: Callable[[], dict[str, int]] = field(default=lambda: {})
     #: Conversions of one source to an element that fail.
     nonsense: Sequence[Any] = ()
 
@@ -106,7 +106,7 @@ def bomb(name: str) -> Subject:
         adds=True,
         fuse=raw.set_fuse,
         fuses=("default", "clone", "assign", "add", "compare", "equal", "parse", "display"),
-        books=lambda: {"live": raw.bombs()[2], "misused": raw.misused_bombs()},
+        counters=lambda: {"live": raw.bombs()[2], "misused": raw.misused_bombs()},
         nonsense=("nonsense", None),
     )
 
@@ -123,7 +123,7 @@ def single(name: str) -> Subject:
         adopt=(lambda texts: raw.adopt_singles([int(t) for t in texts]))
         if name == "Single"
         else None,
-        books=lambda: {"live": raw.singles()},
+        counters=lambda: {"live": raw.singles()},
         nonsense=("nonsense", None),
     )
 
@@ -137,7 +137,7 @@ def shared() -> Subject:
 def cpp(name: str, *, free: bool, adopts: bool = False) -> Subject:
     types = importlib.import_module("cpp_types")
 
-    def books() -> dict[str, int]:
+    def counters() -> dict[str, int]:
         figures = types.counters(name)
         return {key: figures[key] for key in ("live", "misused")}
 
@@ -152,7 +152,7 @@ def cpp(name: str, *, free: bool, adopts: bool = False) -> Subject:
         raise_free=(lambda array: types.raise_free(name, array, STEP)) if free else None,
         fuse=types.set_fuse,
         fuses=("make", "value", "copy", "assign", "add", "compare", "equal", "parse", "text"),
-        books=books,
+        counters=counters,
         nonsense=("nonsense", None),
     )
 

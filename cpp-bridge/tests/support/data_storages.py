@@ -1,4 +1,4 @@
-"""The kinds of storage that the tests of C++ data run for."""
+"""The storages that the tests of C++ data run for."""
 
 import gc
 
@@ -9,11 +9,11 @@ import denizen
 
 OWN_COUNTERS["cpp_data"] = {"live": lambda module: module.counters()[0]}
 
-KINDS = {"inline": "Inline", "tagged": "Tagged", "boxed": "Boxed"}
+STORAGES = {"inline": "Inline", "tagged": "Tagged", "boxed": "Boxed"}
 FILL, REFUSE, KEEP = 0, 1, 2
 
 
-class Kind:
+class Storage:
     """The functions of the module for one element type."""
 
     def __init__(self, module, name, class_name):
@@ -38,6 +38,6 @@ class Kind:
         return denizen.stats()[self.full_name]["live"]
 
 
-def values(kind, array):
+def values(storage, array):
     """As Python sees them."""
     return [int(str(x)) for x in array.ravel()]
