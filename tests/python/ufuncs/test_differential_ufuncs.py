@@ -169,7 +169,9 @@ def test_operands_may_overlap_the_result(entry: Entry, data: Any) -> None:
 @given(data=st.data())
 def test_at_takes_indices_one_by_one(entry: Entry, data: Any) -> None:
     size = data.draw(st.integers(1, 6))
-    indices = data.draw(st.lists(st.integers(-size, size - 1), max_size=8))
+    # Powers of powers of powers have no end of digits: of those no element comes twice.
+    once = (lambda index: index % size) if entry.name == "power" else None
+    indices = data.draw(st.lists(st.integers(-size, size - 1), max_size=8, unique_by=once))
     pools = data.draw(entry.operands)
     layout = data.draw(draw.layouts((size,), readonly=False))
     other = data.draw(st.sampled_from([(), (1,), (len(indices),)]).flatmap(draw.layouts))
