@@ -1,25 +1,8 @@
-"""The tests beside the C++ examples count objects as those of tests/python do, and the trials that
-are written there run for the C++ types too."""
+"""The tests beside the C++ examples count objects as those of tests/python do."""
 
 import pytest
-from balance import balanced, pytest_collection_finish, pytest_runtest_makereport
-from kind import generate, other
+from support.balance import balanced, pytest_collection_finish, pytest_runtest_makereport
 
-pytest.register_assert_rewrite("trials")
+pytest.register_assert_rewrite("support.threads", "support.transport")
 
-__all__ = [
-    "balanced",
-    "other",
-    "pytest_collection_finish",
-    "pytest_generate_tests",
-    "pytest_runtest_makereport",
-]
-
-
-def pytest_generate_tests(metafunc):
-    def kinds():
-        from cpp_kinds import KINDS
-
-        return KINDS
-
-    generate(metafunc, kinds)
+__all__ = ["balanced", "pytest_collection_finish", "pytest_runtest_makereport"]

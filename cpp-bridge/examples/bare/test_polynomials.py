@@ -31,7 +31,7 @@ def test_operators_of_the_class_are_those_of_arrays():
         np.sort(a)
 
 
-def test_elements_that_nobody_wrote_are_the_zero_polynomial():
+def test_elements_that_were_not_written_are_the_zero_polynomial():
     a = np.empty((2, 3), dtype=Polynomial)
     assert polynomials.evaluate(a, 2.0) == [0] * 6
     a.resize((3, 3))

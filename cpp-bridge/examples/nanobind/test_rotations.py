@@ -54,7 +54,7 @@ def test_arrays_calculate_as_the_class_does():
         a + b
 
 
-def test_elements_that_nobody_wrote_turn_nothing():
+def test_elements_that_were_not_written_turn_nothing():
     a = np.empty(3, dtype=Rotation)
     assert a[0].angle == 0 and turned(a, (1, 2, 3)) == [[1, 2, 3]] * 3
 
@@ -83,7 +83,7 @@ def test_another_module_takes_and_makes_the_same_arrays():
         rotation_paths.invert(a)
 
 
-def test_a_type_that_nobody_registers_fails_the_import():
+def test_a_type_that_is_not_registered_fails_the_import():
     # A stand-in for `rotations` registers no such type, as an old version might.
     code = """
         import sys, types

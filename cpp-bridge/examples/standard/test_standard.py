@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import standard
-from c_extension import INCLUDES, compiler
 from standard import Doubles, Function, OwnedPoint, SharedPoint, String
+from support.c_extension import INCLUDES, compiler
 
 import denizen
 
@@ -329,6 +329,7 @@ def test_exceptions_of_functions_arrive_as_they_are():
 # What the compiler says
 
 
+@pytest.mark.regression("T33", "pybind/pybind11#619", "pybind/pybind11#799")
 @pytest.mark.parametrize(
     ("wish", "message"),
     [

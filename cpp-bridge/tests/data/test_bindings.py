@@ -8,7 +8,7 @@ import cpp_data_nanobind
 import cpp_data_pybind11
 import numpy as np
 import pytest
-from balance import OWN_COUNTERS
+from support.balance import OWN_COUNTERS
 
 import denizen
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import nanobind
 import pybind11
 import pytest
-from c_extension import INCLUDES, compiler
+from support.c_extension import INCLUDES, compiler
 
 HERE = Path(__file__).parent
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
@@ -38,6 +38,7 @@ MISSING = {
 }
 
 
+@pytest.mark.regression("T33", "pybind/pybind11#619", "pybind/pybind11#799")
 @pytest.mark.parametrize(
     "use",
     [

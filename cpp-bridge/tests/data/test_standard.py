@@ -34,7 +34,7 @@ def test_owning_pointers_are_moved_out_of_a_view():
         module.move_out(a, 5)
 
 
-def test_objects_of_an_owner_are_in_no_figures_whoever_moves_them():
+def test_objects_of_an_owner_are_in_no_figures_however_they_are_moved():
     name = str(np.dtype(module.pointers(1, False).dtype))
     before = denizen.stats()[name]
     a = module.pointers(5, True)

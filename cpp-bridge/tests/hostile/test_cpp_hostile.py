@@ -1,10 +1,9 @@
-"""A sample of the attacks of tests/python/hostile by the types of C++."""
+"""What each hook of the hostile types of C++ does with the array at hand."""
 
 import cpp_hostile
 import numpy as np
 import pytest
-from balance import OWN_COUNTERS
-from test_hostile import *
+from support.balance import OWN_COUNTERS
 
 import denizen
 

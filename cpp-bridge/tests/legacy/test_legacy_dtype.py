@@ -8,7 +8,7 @@ import threading
 import legacy as legacy_module
 import numpy as np
 import pytest
-from handlers import get_handler
+from support.handlers import get_handler
 
 import denizen
 
@@ -94,7 +94,9 @@ def test_types_without_a_dtype_are_listed_and_counted(legacy):
     assert denizen.stats()["legacy.Counted"]["live"] == 0
 
 
-def test_an_array_that_nobody_wrote_to_reads_as_default_and_builds_nothing(legacy, block, objects):
+def test_an_array_that_was_not_written_to_reads_as_default_and_builds_nothing(
+    legacy, block, objects
+):
     for array in (np.zeros(3, dtype=legacy.dtype), np.empty((2, 2), dtype=legacy.dtype)):
         assert floats(array) == [0] * array.size
     assert objects.live == 0

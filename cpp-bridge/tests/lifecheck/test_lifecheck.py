@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from c_extension import INCLUDES, compiler
+from support.c_extension import INCLUDES, compiler
 
 import denizen
 

@@ -7,8 +7,8 @@ import types
 import cpp_registration
 import numpy as np
 import pytest
-from heap import assert_flat
-from process import run
+from support.heap import assert_flat
+from support.process import run
 
 FAILURES = {
     "ufunc": (AttributeError, "no ufunc 'no_such_ufunc'"),
@@ -45,7 +45,7 @@ LATE = """
 import gc, types
 import numpy as np
 import denizen, cpp_registration
-from heap import assert_flat
+from support.heap import assert_flat
 
 class Refusing(types.ModuleType):
     def __setattr__(self, name, value):

@@ -2,7 +2,7 @@
 destroyed twice, or used after its end, says so on stderr."""
 
 import pytest
-from process import run
+from support.process import run
 
 ARRAYS = """
 import gc, os, threading, time, warnings
@@ -101,7 +101,7 @@ for round in range(10):
     pid = os.fork()
     if pid == 0:
         signal.alarm(150)
-        # Lent in the parent, to threads that are not here: who holds a view nobody knows, so what is
+        # Lent in the parent, to threads that are not here: which of them holds a view is not known, so what is
         # lent to read stays so.
         assert cpp_types.read_free("FreeInline", free) == 600 * 599 // 2
         assert cpp_types.read_free("FreeBoxed", boxed[::-1].copy()) == 600 * 599 // 2

@@ -3,7 +3,7 @@ C++ header.
 
 Each spot (a constructor, a copy, a comparison, ..) throws at its k-th call, k from 0 until the
 operation ends without. Each time: the exception of C++ in Python, as many objects as before by
-both books, and arrays that hold what they held.
+both counts, and arrays that hold what they held.
 """
 
 import gc
@@ -15,7 +15,7 @@ import cpp_types
 import numpy as np
 import pytest
 from cpp_kinds import BAD_ENDS, THROWERS, array, element, live, numbers
-from operations import OPERATIONS, REORDERS, SOURCE, N
+from support.operations import OPERATIONS, REORDERS, SOURCE, N
 
 import denizen
 
@@ -115,6 +115,7 @@ def every_failure(name, operation, functions, as_int=False):
     return failures
 
 
+@pytest.mark.regression("T36", "llvm/llvm-project#61718", "dtolnay/cxx#570")
 @pytest.mark.parametrize("operation", ALL_OPERATIONS)
 def test_an_exception_at_any_element_arrives_and_nothing_is_lost(name, operation):
     before = live(name)
@@ -168,6 +169,7 @@ SLOTS = {
 }
 
 
+@pytest.mark.regression("T37", "pybind/pybind11#2764", "numpy/numpy#2067", "numpy/numpy#5719")
 @pytest.mark.parametrize("as_int", [False, True], ids=["std::exception", "int"])
 @pytest.mark.parametrize("slot", SLOTS)
 def test_every_function_of_a_type_may_throw(name, slot, as_int):
@@ -194,6 +196,7 @@ def test_every_function_of_a_type_may_throw(name, slot, as_int):
     assert sorted(numbers(a)) == sorted(SOURCE)
 
 
+@pytest.mark.regression("T37", "pybind/pybind11#2764", "numpy/numpy#2067", "numpy/numpy#5719")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("as_int", [False, True], ids=["std::exception", "int"])
 @pytest.mark.parametrize("operation", ALL_OPERATIONS)

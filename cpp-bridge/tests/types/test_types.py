@@ -1,8 +1,8 @@
-"""Trials from public bug reports for C++ types that are hard to store: without a default, pointing
-to themselves, over-aligned, of size zero, and those that count their lives.
+"""Regressions of C++ types that are hard to store: without a default, pointing to themselves,
+over-aligned, of size zero, and those that count their lives.
 
-The public thread that a trial comes from stands above it. After every test as many objects live as
-before it, and none was used that was no object: each checks itself."""
+After every test as many objects live as before it, and none was used that was no object: each checks
+itself."""
 
 import gc
 import pickle
@@ -26,8 +26,8 @@ from cpp_kinds import (
     element,
     numbers,
 )
-from trials.threads import in_threads
-from trials.transport import come_back
+from support.threads import in_threads
+from support.transport import come_back
 
 import denizen
 
@@ -40,7 +40,9 @@ every_thrower = pytest.mark.parametrize("name", THROWERS)
 # ---- memory of others ----------------------------------------------------------------------------
 
 
-# T30: pybind11#1042, pybind11#2271, nanobind#488
+@pytest.mark.regression(
+    "T30", "pybind/pybind11#1042", "pybind/pybind11#2271", "wjakob/nanobind#488"
+)
 @pytest.mark.parametrize("name", ADOPTABLE)
 def test_elements_of_a_vector_are_ended_by_the_vector_alone(name):
     def work():
@@ -62,14 +64,14 @@ def test_elements_of_a_vector_are_ended_by_the_vector_alone(name):
     assert change["live"] == change["own live"] == change["own misused"] == 0
 
 
-# T21: eigenpy
+@pytest.mark.regression("T21")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_arrays_come_back_from_other_processes(method):
     come_back(KINDS, method)
 
 
-# T32: pybind11#1152, pybind11#647
+@pytest.mark.regression("T32", "pybind/pybind11#1152", "pybind/pybind11#647")
 @every_default
 def test_cpp_code_changes_the_arrays_own_memory(name):
     a = np.zeros((3, 4), dtype=element(name))
@@ -84,7 +86,7 @@ def test_cpp_code_changes_the_arrays_own_memory(name):
             cpp_types.raise_span(name, a[:, 1], 1)
 
 
-# T35: numpy#15944, eigenpy#370
+@pytest.mark.regression("T35", "numpy/numpy#15944", "stack-of-tasks/eigenpy#370")
 def test_unbuilt_cells_of_a_type_without_a_default_are_seen_and_never_read():
     name = "NoDefault"
     a = array(name, VALUES)
@@ -116,7 +118,7 @@ def test_unbuilt_cells_of_a_type_without_a_default_are_seen_and_never_read():
 # ---- sizes and addresses -------------------------------------------------------------------------
 
 
-# T39: bevy#6615, arrayvec#308
+@pytest.mark.regression("T39", "bevyengine/bevy#6615", "bluss/arrayvec#308")
 def test_objects_without_a_member_are_counted_exactly():
     def work():
         a = np.zeros(10, dtype=cpp_types.Nothing)
@@ -139,7 +141,9 @@ def test_objects_without_a_member_are_counted_exactly():
     assert change["live"] == change["own live"] == 0
 
 
-# T40: numpy#28318, numpy#28399, numpy#5312, pybind11#754
+@pytest.mark.regression(
+    "T40", "numpy/numpy#28318", "numpy/numpy#28399", "numpy/numpy#5312", "pybind/pybind11#754"
+)
 @pytest.mark.parametrize("name", ALIGNED)
 def test_over_aligned_objects_are_at_suitable_addresses_in_every_operation(name):
     a = array(name, np.arange(100))
@@ -165,7 +169,7 @@ def test_over_aligned_objects_are_at_suitable_addresses_in_every_operation(name)
     assert cpp_types.counters(name)["misused"] == 0
 
 
-# T41: joblib#1254
+@pytest.mark.regression("T41", "joblib/joblib#1254")
 @every
 def test_objects_in_packed_records_are_read_at_suitable_addresses(name):
     packed = np.zeros(5, dtype=[("pad", "u1"), ("x", element(name))])
@@ -185,7 +189,7 @@ def test_objects_in_packed_records_are_read_at_suitable_addresses(name):
 # ---- threads -------------------------------------------------------------------------------------
 
 
-# T43: numpy#27199, numpy#31415, numpy#28813
+@pytest.mark.regression("T43", "numpy/numpy#27199", "numpy/numpy#31415", "numpy/numpy#28813")
 @every_thrower
 @pytest.mark.parametrize("shared", [True, False], ids=["shared", "disjoint"])
 def test_threads_that_read_and_write_lose_and_invent_nothing(name, shared):
@@ -228,7 +232,7 @@ def test_threads_that_read_and_write_lose_and_invent_nothing(name, shared):
     assert cpp_types.counters(name)["misused"] == 0
 
 
-# T43
+@pytest.mark.regression("T43")
 @every_thrower
 def test_resize_beside_threads_that_use_the_array_is_refused_until_it_can_be_done(name):
     holder = [array(name, np.ones(1000, dtype=int))]
@@ -276,7 +280,7 @@ def test_resize_beside_threads_that_use_the_array_is_refused_until_it_can_be_don
     assert refusals or name not in FREE
 
 
-# T44: numpy#31682
+@pytest.mark.regression("T44", "numpy/numpy#31682")
 @every_thrower
 @pytest.mark.parametrize("count", [2, 3, 4])
 def test_loops_over_the_same_arrays_in_any_order_end(name, count):
@@ -295,7 +299,8 @@ def test_loops_over_the_same_arrays_in_any_order_end(name, count):
     assert in_threads([work(i) for i in range(8)]) == []
 
 
-# T44: no lock is held while Python code runs.
+# No lock is held while Python code runs.
+@pytest.mark.regression("T44")
 @every_thrower
 def test_a_conversion_that_uses_the_same_array_again_ends(name):
     a = array(name, VALUES)
@@ -328,7 +333,8 @@ def test_a_conversion_that_uses_the_same_array_again_ends(name):
     assert in_threads([other] * 4) == []
 
 
-# T43: what client code was lent is read by many, written by one, and nobody waits for it.
+# What client code was lent is read by many and written by one, and no thread waits for it.
+@pytest.mark.regression("T43")
 @pytest.mark.parametrize("name", FREE)
 def test_views_are_used_without_the_gil_by_several_threads(name):
     a = array(name, np.arange(5000) % 97)
@@ -367,7 +373,7 @@ def test_views_are_used_without_the_gil_by_several_threads(name):
 
 # Loops of a thread-safe type let other threads run.
 @pytest.mark.parametrize("name", FREE)
-def test_the_books_of_objects_made_by_many_threads_are_exact(name):
+def test_the_counters_of_objects_made_by_many_threads_are_exact(name):
     def work():
         def run():
             a = array(name, np.arange(1000))
@@ -386,7 +392,7 @@ def test_the_books_of_objects_made_by_many_threads_are_exact(name):
 # ---- dtypes --------------------------------------------------------------------------------------
 
 
-# T46: numpy#22900
+@pytest.mark.regression("T46", "numpy/numpy#22900")
 @pytest.mark.parametrize("name", ALL)
 def test_dtypes_say_what_they_are_and_take_no_raw_bytes(name):
     dtype = np.dtype(element(name))

@@ -1,1 +1,0 @@
-"""Trials for any kind of element; the modules beside the tests of each folder collect them."""
