@@ -5,7 +5,7 @@
 //! method or was derived from the class meets the new function. Each swap is made once, and says
 //! whether NumPy is made as it expects; where not, nothing is changed.
 
-use crate::numpy_abi::callbacks::{ArrGetItem, GetLoop};
+use crate::numpy_abi::callbacks::{ArrGetItem, GetLoop, StridedLoop};
 use pyo3::{
     exceptions::PyRuntimeError,
     ffi,
@@ -55,6 +55,7 @@ function_types!(
     ffi::getbufferproc,
     ArrGetItem,
     GetLoop,
+    StridedLoop,
 );
 
 /// A class of NumPy's.
@@ -122,7 +123,8 @@ impl<F: Function> Original<F> {
         !self.0.load(Relaxed).is_null()
     }
 
-    fn keep(&self, function: F) {
+    /// Keeps NumPy's own.
+    pub fn keep(&self, function: F) {
         self.0.store(function.address(), Relaxed);
     }
 }

@@ -69,7 +69,7 @@ pub static PATCHES: &[Patch] = &[
         instead: "`tp_new` of `ndarray`, and of classes derived from it before, is wrapped: \
             TypeError. `np.empty`, results and views do not come that way (`ndarray(3)` costs 2-4 \
             ns more).",
-        tests: "`test_guards.py`", thread: "numpy#32156",
+        tests: "`numpy_patches/test_guards.py`", thread: "numpy#32156",
     },
     Patch {
         name: "buffer-protocol", until: NEVER, keeps: Memory, when: Import(bytes::install_buffer),
@@ -79,7 +79,7 @@ pub static PATCHES: &[Patch] = &[
             a format, the holes of a view of some fields of records (`a[[\"n\"]]`).",
         instead: "The slot is wrapped, in classes derived from them before too (1 ns a call): \
             TypeError.",
-        tests: "`test_bytes.py`", thread: "none found",
+        tests: "`arrays/test_bytes.py`", thread: "none found",
     },
     Patch {
         name: "raw-bytes", until: NEVER, keeps: Memory, when: Import(bytes::install_raw),
@@ -88,14 +88,14 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`tobytes` copies bytes of pointers out; `__array_struct__` of records is taken \
             for raw bytes; `a.strides = ..` finds cells where none begins.",
         instead: "Wrapped: TypeError, AttributeError (`hasattr` says no), TypeError.",
-        tests: "`test_bytes.py`", thread: "none found",
+        tests: "`arrays/test_bytes.py`", thread: "none found",
     },
     Patch {
         name: "scalar-pickle", until: NEVER, keeps: Results, when: Import(bytes::install_pickle),
         replaces: "`np.generic.__reduce__`",
         wrong: "`np.void.__reduce__` asks for the scalar's buffer before it pickles an array.",
         instead: "Wrapped for structures with elements.",
-        tests: "`test_bytes.py`", thread: "none found",
+        tests: "`arrays/test_bytes.py`", thread: "none found",
     },
     Patch {
         name: "array-interface", until: NEVER, keeps: Memory, when: Import(interface::install),
@@ -105,7 +105,7 @@ pub static PATCHES: &[Patch] = &[
             of any bytes.",
         instead: "The functions refuse it (TypeError). Others that convert such an object \
             themselves, or find it in a list, ask nothing of ours.",
-        tests: "`test_bytes.py`", thread: "none found",
+        tests: "`arrays/test_bytes.py`", thread: "none found",
     },
     Patch {
         name: "dtype-state", until: NEVER, keeps: Memory, when: Import(structures::install),
@@ -115,7 +115,7 @@ pub static PATCHES: &[Patch] = &[
         instead: "Both are wrapped for structures: fields are copied, a state with fields of \
             elements is a TypeError, and a structure with elements is pickled as what `np.dtype` \
             makes it of.",
-        tests: "`test_bytes.py`", thread: "none found",
+        tests: "`arrays/test_bytes.py`", thread: "none found",
     },
     Patch {
         name: "array-state", until: NEVER, keeps: Memory, when: Import(state::install),
@@ -128,7 +128,7 @@ pub static PATCHES: &[Patch] = &[
             the array is in use (`denizen.BorrowError`). Where there may be views, the old \
             objects end and the memory stays as long as the array keeps the new state. A state \
             that fails leaves the array as it was.",
-        tests: "`test_set_state.py`, trials `hostile.py`", thread: "none found",
+        tests: "`arrays/test_set_state.py`, `regressions/test_changed_data.py`", thread: "none found",
     },
     Patch {
         name: "resize", until: NEVER, keeps: Memory, when: Import(resize::install),
@@ -136,7 +136,7 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`resize` ends what is in the tail that goes before it asks the handler, and says \
             `MemoryError` for each refusal.",
         instead: "`denizen.BorrowError` where the cells are in use.",
-        tests: "`test_move_only.py`", thread: "none",
+        tests: "`arrays/test_move_only.py`", thread: "none",
     },
     Patch {
         name: "flat-assignment", until: V2_5_2, keeps: Memory, when: Import(copyswap::install_flat),
@@ -144,14 +144,14 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`a.flat = x` duplicates 8 raw bytes an element.",
         instead: "The setter is wrapped for arrays of our dtypes: they are assigned through the \
             flat iterator.",
-        tests: "`test_guards.py`", thread: "numpy#32151, numpy#32221",
+        tests: "`numpy_patches/test_guards.py`", thread: "numpy#32151, numpy#32221",
     },
     Patch {
         name: "copyswap-slot", until: V2_5_2, keeps: Memory, when: Slots,
         replaces: "nothing",
         wrong: "`np.place`, `byteswap`, structured scalar assignment call a NULL `copyswap`.",
         instead: "The slots are filled.",
-        tests: "`test_guards.py`", thread: "numpy#30795, numpy#32151",
+        tests: "`numpy_patches/test_guards.py`", thread: "numpy#30795, numpy#32151",
     },
     Patch {
         name: "put", until: NEVER, keeps: Memory, when: Import(put::install),
@@ -161,7 +161,7 @@ pub static PATCHES: &[Patch] = &[
             element cannot be copied) or whether it could be written back (a `SystemError` from \
             there on).",
         instead: "Both are wrapped: the copy is made and assigned back here.",
-        tests: "`test_guards.py`, `test_failures.py`", thread: "none found",
+        tests: "`numpy_patches/test_guards.py`, `memory/test_failures.py`", thread: "none found",
     },
     Patch {
         name: "quicksort", until: NEVER, keeps: Memory, when: Import(sorts::install),
@@ -171,7 +171,7 @@ pub static PATCHES: &[Patch] = &[
             its own.",
         instead: "Arrays with our elements go through `denizen._numpy_patches`: merge sorts, and \
             a sort for a partition.",
-        tests: "trials `order.py`", thread: "none found",
+        tests: "`regressions/test_order.py`", thread: "none found",
     },
     Patch {
         name: "raw-comparisons", until: NEVER, keeps: Memory,
@@ -182,21 +182,21 @@ pub static PATCHES: &[Patch] = &[
             exception of a comparison.",
         instead: "The memory is locked for reading meanwhile; a result that comes with an \
             exception is given up (1-2 ns a call).",
-        tests: "trials `order.py`, `test_arrfuncs.py`", thread: "none found",
+        tests: "`regressions/test_order.py`, `arrays/test_arrfuncs.py`", thread: "none found",
     },
     Patch {
         name: "compare-slot", until: V2_5_0, keeps: Memory, when: Slots,
         replaces: "nothing",
         wrong: "Sorts of structures call the NULL `compare` of a field that has no order: a crash.",
         instead: "The slot is filled below 2.5; a type without an order raises TypeError.",
-        tests: "trials `records.py`", thread: "numpy#29737",
+        tests: "`regressions/test_records.py`", thread: "numpy#29737",
     },
     Patch {
         name: "nonzero-slot", until: NEVER, keeps: Memory, when: Slots,
         replaces: "nothing",
         wrong: "`nonzero` is called though it is NULL.",
         instead: "The slot is filled; a type without truth raises.",
-        tests: "`test_arrfuncs.py`", thread: "",
+        tests: "`arrays/test_arrfuncs.py`", thread: "",
     },
     Patch {
         name: "void-cast", until: NEVER, keeps: Memory, when: Slots,
@@ -206,7 +206,7 @@ pub static PATCHES: &[Patch] = &[
             crash.",
         instead: "Each type brings a cast from `V` of its own, which refuses (TypeError), also of \
             a structure with one field.",
-        tests: "`test_dtype.py`", thread: "none found",
+        tests: "`arrays/test_dtype.py`", thread: "none found",
     },
     Patch {
         name: "at-alignment", until: NEVER, keeps: Memory, when: Slots,
@@ -214,7 +214,7 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`ufunc.at` judges whether elements are aligned by the first that it meets, and \
             hands a loop the others of a packed record as they are.",
         instead: "A loop's operands are looked at; unaligned cells visit aligned memory.",
-        tests: "`test_fault_trials.py`", thread: "none found",
+        tests: "`check/test_tracers.py`", thread: "none found",
     },
     Patch {
         name: "cast-to-object", until: NEVER, keeps: Memory, when: Import(to_object::install_cast),
@@ -224,7 +224,7 @@ pub static PATCHES: &[Patch] = &[
             object that has ended.",
         instead: "Where it reads elements of ours, each object is put into memory of its own \
             first, and exchanged with what is in the destination.",
-        tests: "`test_python_objects.py`", thread: "none found",
+        tests: "`casts/test_objects.py`", thread: "none found",
     },
     Patch {
         name: "record-tuples", until: NEVER, keeps: Memory, when: Import(to_object::install_records),
@@ -232,7 +232,7 @@ pub static PATCHES: &[Patch] = &[
         wrong: "The tuple of a record has NULL where a field could not be read: a result with it \
             beside the exception, or `SystemError`.",
         instead: "The tuple is given up, the exception arrives as it is.",
-        tests: "`test_python_objects.py`", thread: "none found",
+        tests: "`casts/test_objects.py`", thread: "none found",
     },
     Patch {
         name: "einsum", until: NEVER, keeps: Memory, when: Import(einsum::install),
@@ -240,7 +240,7 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`np.einsum` looks up its loop at index -1, the `type_num` of every user dtype, \
             and calls what stands there: a crash, or zeros.",
         instead: "`c_einsum` is replaced by one that refuses our elements (TypeError).",
-        tests: "`test_guards.py`", thread: "none found",
+        tests: "`numpy_patches/test_guards.py`", thread: "none found",
     },
     Patch {
         name: "flat-slices", until: V2_5_2, keeps: Results, when: Import(copyswap::install_slices),
@@ -248,7 +248,7 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`a.flat[1:3]` copies with `copyswap`, which cannot report: a failure surfaces \
             later, somewhere else.",
         instead: "The subscript is wrapped: a result that comes with an exception is given up.",
-        tests: "`test_failures.py` (measured on 2.4.6; 2.5.5 is right)", thread: "",
+        tests: "`memory/test_failures.py` (measured on 2.4.6; 2.5.5 is right)", thread: "",
     },
     Patch {
         name: "structure-assignment", until: V2_5_2, keeps: Results,
@@ -258,7 +258,7 @@ pub static PATCHES: &[Patch] = &[
             somewhere else.",
         instead: "The assignment slots, also of classes derived from them before, are wrapped: it \
             has failed.",
-        tests: "trials `records.py`", thread: "numpy#32151",
+        tests: "`regressions/test_records.py`", thread: "numpy#32151",
     },
     Patch {
         name: "results-beside-exceptions", until: NEVER, keeps: Results,
@@ -268,7 +268,7 @@ pub static PATCHES: &[Patch] = &[
             with it as its cause.",
         instead: "They are wrapped (1-2 ns a call): the result is given up, the exception arrives \
             as it is.",
-        tests: "`test_failures.py`, `test_bad_input.py`", thread: "none found",
+        tests: "`memory/test_failures.py`, `memory/test_bad_input.py`", thread: "none found",
     },
     Patch {
         name: "cumulative-dtype", until: NEVER, keeps: Results,
@@ -277,7 +277,7 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`cumsum` and `cumprod` look `dtype=` up by its `type_num`, -1: `SystemError`; of \
             a DType class they make `object`.",
         instead: "Wrapped: `accumulate` is called.",
-        tests: "`test_mixed_operands.py`", thread: "none found",
+        tests: "`ufuncs/test_mixed_operands.py`", thread: "none found",
     },
     Patch {
         name: "ufunc-at", until: NEVER, keeps: Results, when: Import(ufunc_methods::install_at),
@@ -285,7 +285,7 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`ufunc.at` casts unsafely: `np.add.at(fractions, i, 0.5)` would round. Of arrays \
             that overlap it returns a result beside the exception of an element.",
         instead: "Wrapped: results that cast to the elements unsafely are a TypeError.",
-        tests: "`test_reductions.py`, `test_failures.py`", thread: "none found",
+        tests: "`ufuncs/test_reductions.py`, `memory/test_failures.py`", thread: "none found",
     },
     Patch {
         name: "linalg", until: NEVER, keeps: Results, when: Import(linalg::install),
@@ -296,7 +296,7 @@ pub static PATCHES: &[Patch] = &[
         instead: "The functions refuse our elements (TypeError) and name their counterpart in \
             `denizen.linalg`; `norm` gives `float64` of the bundled numbers, as irrational \
             functions do, and refuses other types.",
-        tests: "`test_linalg.py`", thread: "none found",
+        tests: "`ufuncs/test_linalg.py`", thread: "none found",
     },
     Patch {
         name: "long-array-text", until: NEVER, keeps: Results,
@@ -306,7 +306,7 @@ pub static PATCHES: &[Patch] = &[
             and looks at nothing but their dtype.",
         instead: "Once a type without copies is registered, it is replaced by one that copies \
             none of its elements.",
-        tests: "`test_move_only.py`", thread: "none",
+        tests: "`arrays/test_move_only.py`", thread: "none",
     },
     Patch {
         name: "empty-text", until: NEVER, keeps: Results,
@@ -316,7 +316,7 @@ pub static PATCHES: &[Patch] = &[
             of which there are none: a `ValueError` from 2.5 on.",
         instead: "Once a type of a client's has text, it is replaced by one that takes an empty \
             text for one line.",
-        tests: "`test_trials.py`", thread: "none found",
+        tests: "`clients/test_regressions.py`", thread: "none found",
     },
     Patch {
         name: "mean-and-variance", until: NEVER, keeps: Results, when: InPython,
@@ -326,7 +326,7 @@ pub static PATCHES: &[Patch] = &[
             integers, too).",
         instead: "`asanyarray`, as `_mean` and `_var` call it, gives an array of the type of the \
             quotients, and looks at their variables: integers are a TypeError.",
-        tests: "`test_reductions.py`", thread: "none found",
+        tests: "`ufuncs/test_reductions.py`", thread: "none found",
     },
     Patch {
         name: "deviations", until: NEVER, keeps: Results, when: InPython,
@@ -334,7 +334,7 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`std` and `nanstd` put roots where the variances were. The C methods keep the \
             Python functions that they called first, so the code is replaced.",
         instead: "Deviations are of the type of `sqrt`.",
-        tests: "`test_reductions.py`", thread: "none found",
+        tests: "`ufuncs/test_reductions.py`", thread: "none found",
     },
     Patch {
         name: "linspace", until: NEVER, keeps: Results, when: InPython,
@@ -343,14 +343,14 @@ pub static PATCHES: &[Patch] = &[
             puts the results into an array of the operands' type, where the exact type takes each \
             float for what it is.",
         instead: "Between exact numbers `linspace` is exact.",
-        tests: "`test_mixed_operands.py`", thread: "none found",
+        tests: "`ufuncs/test_mixed_operands.py`", thread: "none found",
     },
     Patch {
         name: "unwrap", until: NEVER, keeps: Results, when: InPython,
         replaces: "the code of `np.unwrap`",
         wrong: "`unwrap` computes with floats as well.",
         instead: "Of exact numbers it is a TypeError.",
-        tests: "`test_float_functions.py`", thread: "none found",
+        tests: "`ufuncs/test_float_functions.py`", thread: "none found",
     },
     Patch {
         name: "histogram-edges", until: NEVER, keeps: Results, when: InPython,
@@ -359,7 +359,7 @@ pub static PATCHES: &[Patch] = &[
             and indices of bins with floats that they cast to it.",
         instead: "Edges of exact numbers are of the type of their quotients, and elements of ours \
             are sorted in between them.",
-        tests: "`test_histograms.py`", thread: "none found",
+        tests: "`arrays/test_histograms.py`", thread: "none found",
     },
     Patch {
         name: "histogram-estimators", until: V2_5_0, keeps: Results, when: InPython,
@@ -367,13 +367,13 @@ pub static PATCHES: &[Patch] = &[
         wrong: "`_unsigned_subtract` of histograms names a user dtype by its instance, which \
             ufuncs refuse: no estimators of bins.",
         instead: "It is replaced by a subtraction.",
-        tests: "`test_histograms.py`", thread: "none found",
+        tests: "`arrays/test_histograms.py`", thread: "none found",
     },
     Patch {
         name: "no-loop-text", until: NEVER, keeps: Results, when: InPython,
         replaces: "`_UFuncNoLoopError.__str__`",
         wrong: "The text of \"no loop\" names classes only.",
         instead: "It names our type and the ufunc first.",
-        tests: "`test_mixed_operands.py`", thread: "",
+        tests: "`ufuncs/test_mixed_operands.py`", thread: "",
     },
 ];

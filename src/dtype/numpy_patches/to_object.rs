@@ -22,14 +22,13 @@ use pyo3::{ffi, prelude::*};
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
     ptr,
-    sync::atomic::{AtomicPtr, Ordering::Relaxed},
 };
 
 static GET_LOOP: Original<GetLoop> = Original::new();
 static GET_RECORD: Original<ArrGetItem> = Original::new();
 
 /// NumPy's own loop. There is one for all dtypes.
-static LOOP: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static LOOP: Original<StridedLoop> = Original::new();
 
 /// What the cast is called in NumPy.
 const NAME: &CStr = c"any_to_object_cast";
@@ -85,7 +84,7 @@ unsafe extern "C" fn get_loop(
             && holds_ours(*(*context).descriptors)
             && let Some(numpys) = *out_loop
         {
-            LOOP.store(numpys as *mut c_void, Relaxed);
+            LOOP.keep(numpys);
             *out_loop = Some(to_object);
         }
         status
@@ -102,10 +101,10 @@ unsafe extern "C" fn to_object(
 ) -> c_int {
     trampoline::slot("to_object", || {
         // SAFETY: NumPy's convention for a loop with one input and one output, with the GIL; the cells of
-        // the output are objects or NULL, aligned or not. `LOOP` was stored when this was chosen, and is
+        // the output are objects or NULL, aligned or not. `LOOP` was kept when this was chosen, and is
         // of the same convention.
         unsafe {
-            let numpys = std::mem::transmute::<*mut c_void, StridedLoop>(LOOP.load(Relaxed));
+            let numpys = LOOP.get();
             let (mut from, mut to) = (*data, (*data.add(1)).cast::<*mut ffi::PyObject>());
             for _ in 0..*dimensions {
                 let mut object: *mut ffi::PyObject = ptr::null_mut();
