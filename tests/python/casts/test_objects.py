@@ -1,5 +1,6 @@
 """Elements to and from Python objects, while a hook of their type uses the arrays at hand."""
 
+import gc
 import threading
 import time
 
@@ -130,9 +131,12 @@ def test_a_record_whose_field_fails_is_no_tuple(convert, after):
         assert len(before) == len(target)
 
 
-@pytest.mark.parametrize("way", ["from_python", "state", "objects", "scalar", "drop"])
+@pytest.mark.parametrize("way", ["from_python", "state", "objects", "drop"])
 def test_an_array_of_a_type_that_only_moves_stays_while_an_element_is_put(way):
-    live = lambda: (dict(hostile.live())["Only"], denizen.stats()["denizen_hostile.Only"]["live"])  # noqa: E731
+    def live():
+        gc.collect()
+        return dict(hostile.live())["Only"], denizen.stats()["denizen_hostile.Only"]["live"]
+
     before = live()
     refused = []
     for size in (2, 3000):
@@ -141,25 +145,20 @@ def test_an_array_of_a_type_that_only_moves_stays_while_an_element_is_put(way):
         state = np.empty(0, hostile.Only).__reduce__()[2]
 
         def hook(a=a, size=size, state=state):
-            with pytest.raises(denizen.BorrowError) as error:
+            try:
                 if way == "state":
                     a.__setstate__(state)
                 else:
                     a.resize(size, refcheck=False)
-            refused.append(error)
+            except denizen.BorrowError as error:
+                refused.append(str(error))
 
-        name = {"scalar": "default", "drop": "drop"}.get(way, "from_python")
-        if way == "scalar":
-            value = hostile.Only()
-        elif way == "objects":
-            value = np.arange(20).astype(object)
-        else:
-            value = 5
+        name = "drop" if way == "drop" else "from_python"
+        value = np.arange(20).astype(object) if way == "objects" else 5
         hostile.on(name, hook, times=1)
         a[Ellipsis if way == "objects" else 15] = value
         hostile.off()
-        assert len(a) == 20 and len(a.tolist() if way != "scalar" else [0] * 20) == 20
+        assert len(a) == len(str(a).split()) == 20
         del a, value, hook
     assert len(refused) == 2 and not hostile.violations()
-    refused.clear()
     assert live() == before
