@@ -5,6 +5,9 @@
 //! Python makes a `SystemError`.
 //!
 //! For such arrays of ours the copy is made here, where its failure is an exception, and assigned back.
+//!
+//! `fill` of records makes one in memory that it gives up as it is where a field fails: the fields made
+//! before are lost. Here the one is an array.
 
 use super::{
     super::{
@@ -12,11 +15,13 @@ use super::{
         handle::{pyobj::text, trampoline},
     },
     calls::{Arguments, all_arguments, returned},
+    holding::holds_ours,
     swap::{self, Original},
 };
-use crate::numpy_abi::{self, Array, flags::*};
-use pyo3::{ffi, prelude::*};
+use crate::numpy_abi::{self, Array, PyArrayObject, flags::*};
+use pyo3::{ffi, prelude::*, types::PyTuple};
 
+static FILL: Original<ffi::PyCFunction> = Original::new();
 static PUT: Original<ffi::PyCFunctionWithKeywords> = Original::new();
 static PUTMASK: Original<ffi::PyCFunctionFastWithKeywords> = Original::new();
 
@@ -27,6 +32,50 @@ pub(super) fn install(py: Python<'_>) -> PyResult<bool> {
         Ok(swap::method(&class, "put", &PUT, put)?
             && swap::method(&functions, "putmask", &PUTMASK, putmask)?)
     }
+}
+
+pub(super) fn install_fill(py: Python<'_>) -> PyResult<bool> {
+    let class = swap::class(py, "ndarray")?;
+    // SAFETY: a method for objects of the class.
+    unsafe { swap::method(&class, "fill", &FILL, fill) }
+}
+
+/// `array.fill(value)`.
+unsafe extern "C" fn fill(
+    array: *mut ffi::PyObject,
+    arguments: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    trampoline::slot("fill", || {
+        // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; Python calls
+        // it for arrays only; GIL held.
+        unsafe {
+            let descr = (*array.cast::<PyArrayObject>()).descr;
+            if (*descr).type_num != NPY_VOID
+                || ffi::PyTuple_GET_SIZE(arguments) != 1
+                || !holds_ours(descr)
+            {
+                return FILL.get()(array, arguments);
+            }
+            let py = Python::assume_attached();
+            let array = Bound::from_borrowed_ptr(py, array);
+            let value = Bound::from_borrowed_ptr(py, ffi::PyTuple_GET_ITEM(arguments, 0));
+            returned(py, filled(&array, &value))
+        }
+    })
+}
+
+/// # Errors
+/// What the value cannot be made an item for.
+fn filled<'py>(
+    array: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = array.py();
+    let dtype = array.getattr(text(py, "dtype")?)?;
+    let one = py.import("numpy")?.call_method1(text(py, "empty")?, (PyTuple::empty(py), dtype))?;
+    one.set_item(PyTuple::empty(py), value)?;
+    array.set_item(py.Ellipsis(), one)?;
+    Ok(py.None().into_bound(py))
 }
 
 /// `array.put(indices, values, mode)`.

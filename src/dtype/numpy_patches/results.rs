@@ -16,6 +16,15 @@ static WITH_KEYWORDS: [Original<ffi::PyCFunctionWithKeywords>; COUNT] =
 static FAST: [Original<ffi::PyCFunctionFastWithKeywords>; COUNT] =
     [const { Original::new() }; COUNT];
 
+static NEXT: Original<ffi::iternextfunc> = Original::new();
+
+/// `np.broadcast(..)` makes tuples of elements, with NULL where one could not be read.
+pub(super) fn install_broadcast(py: Python<'_>) -> PyResult<bool> {
+    let class = swap::class(py, "broadcast")?;
+    // SAFETY: the next item for objects of the class; a class's slot lives as long as it.
+    unsafe { swap::slot(&class, |class| &raw mut (*class).tp_iternext, "__next__", &NEXT, next) }
+}
+
 pub(super) fn install(py: Python<'_>) -> PyResult<bool> {
     let class = swap::class(py, "ndarray")?;
     Ok(wrap::<0>(&class, "item")?
@@ -66,5 +75,12 @@ unsafe extern "C" fn fast<const INDEX: usize>(
     trampoline::slot("fast", || {
         // SAFETY: as for `plain`, with `METH_FASTCALL | METH_KEYWORDS`.
         unsafe { errors::unless_raised(FAST[INDEX].get()(itself, arguments, count, names)) }
+    })
+}
+
+unsafe extern "C" fn next(iterator: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    trampoline::slot("next", || {
+        // SAFETY: Python's convention for the slot, which the original keeps as well; GIL held.
+        unsafe { errors::unless_raised(NEXT.get()(iterator)) }
     })
 }

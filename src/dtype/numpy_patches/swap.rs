@@ -53,6 +53,7 @@ function_types!(
     ffi::newfunc,
     ffi::objobjargproc,
     ffi::getbufferproc,
+    ffi::iternextfunc,
     ArrGetItem,
     GetLoop,
     StridedLoop,

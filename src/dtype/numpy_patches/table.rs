@@ -164,6 +164,14 @@ pub static PATCHES: &[Patch] = &[
         tests: "`numpy_patches/test_guards.py`, `memory/test_failures.py`", thread: "none found",
     },
     Patch {
+        name: "fill", until: NEVER, keeps: Results, when: Import(put::install_fill),
+        replaces: "`ndarray.fill`",
+        wrong: "`records.fill(x)` makes the item in memory that it frees as bytes where a field \
+            fails: the fields made before are lost.",
+        instead: "The item of records with elements is made in an array.",
+        tests: "`casts/test_objects.py`", thread: "none found",
+    },
+    Patch {
         name: "quicksort", until: NEVER, keeps: Memory, when: Import(sorts::install),
         replaces: "`ndarray.sort`, `argsort`, `partition`, `argpartition`",
         wrong: "Quicksort trusts comparisons: one that contradicts itself sends it out of the \
@@ -231,6 +239,14 @@ pub static PATCHES: &[Patch] = &[
         replaces: "`getitem` of `np.void`'s dtype",
         wrong: "The tuple of a record has NULL where a field could not be read: a result with it \
             beside the exception, or `SystemError`.",
+        instead: "The tuple is given up, the exception arrives as it is.",
+        tests: "`casts/test_objects.py`", thread: "none found",
+    },
+    Patch {
+        name: "broadcast-tuples", until: NEVER, keeps: Memory,
+        when: Import(results::install_broadcast),
+        replaces: "`np.broadcast.__next__`",
+        wrong: "The tuple has NULL where an element could not be read: a crash.",
         instead: "The tuple is given up, the exception arrives as it is.",
         tests: "`casts/test_objects.py`", thread: "none found",
     },

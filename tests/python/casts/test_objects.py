@@ -131,6 +131,38 @@ def test_a_record_whose_field_fails_is_no_tuple(convert, after):
         assert len(before) == len(target)
 
 
+@pytest.mark.parametrize("after", range(4))
+def test_a_tuple_of_a_broadcast_has_no_gap(after):
+    a = np.arange(6).astype(hostile.Held)
+
+    def fail():
+        raise ValueError("told")
+
+    hostile.on("clone", fail, after=after, times=1)
+    with pytest.raises(BaseException, match="told"):
+        for pair in np.broadcast(a, a):
+            assert all(type(item) is hostile.Held for item in pair)
+    hostile.off()
+    assert len(list(np.broadcast(a, a))) == 6
+
+
+def test_records_are_filled_with_one_item_that_is_whole_or_not_there():
+    records = np.zeros(6, dtype=[("x", Integer), ("n", "i8")])
+    before = denizen.stats()["denizen.Integer"]["live"]
+    for value in (2**100, (2**100, "no number"), (2**100, 2**100)):
+        with pytest.raises((OverflowError, ValueError)):
+            records.fill(value)
+        assert records.tolist() == [(0, 0)] * 6
+    assert denizen.stats()["denizen.Integer"]["live"] == before
+    records.fill((2**100, 7))
+    assert records.tolist() == [(2**100, 7)] * 6
+    records[::2].fill(5)
+    assert records.tolist() == [(5, 5), (2**100, 7)] * 3
+    matrix = np.zeros((2, 3), dtype=[("x", Integer, 2)], order="F")
+    matrix.fill(([1, 2**90],))
+    assert (matrix["x"] == [1, 2**90]).all()
+
+
 @pytest.mark.parametrize("way", ["from_python", "state", "objects", "drop"])
 def test_an_array_of_a_type_that_only_moves_stays_while_an_element_is_put(way):
     def live():

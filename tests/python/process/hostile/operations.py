@@ -15,8 +15,6 @@ add = DIRECT.add
 #: Of the check: sections about files, threads and processes of their own, and operations that are
 #: not about arrays at hand.
 LEFT_OUT = {"threads", "random"}
-#: Those that NumPy does not stand where an element cannot be read: it puts NULL into a tuple.
-BREAKS = {"iteration: broadcast"}
 #: Of the direct ones: those that hold a view of the array or an iterator over it, which keep pointers
 #: to its cells between the calls of loops.
 HOLD_VIEWS = {
@@ -272,5 +270,4 @@ def operations(module, name):
         else [DIRECT, LARGE]
     )
     found += [table for table in tables() if table.section not in LEFT_OUT]
-    found = [operation for table in found for operation in table]
-    return {operation.title: operation for operation in found if operation.title not in BREAKS}
+    return {operation.title: operation for table in found for operation in table}
