@@ -168,6 +168,7 @@ pub unsafe fn put_staged(
 
 /// Whether the cells belong to a client's owner, which expects an object in each of them at all
 /// times.
+#[inline]
 pub fn is_adopted(element: &ElementType, run: Run) -> bool {
     !element.zero_is_default() && owner_map::is_adopted(run.data)
 }
