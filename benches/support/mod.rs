@@ -4,7 +4,7 @@
 #![expect(dead_code, reason = "each benchmark uses what it needs")]
 
 use denizen::{
-    abi::{self, ElementVTable, Report, Status},
+    abi::{self, ElementVTable, ErrorOut, Status},
     erased::{CellsMut, ElementType, Exclusive},
     memory,
     segment::Segment,
@@ -48,7 +48,7 @@ unsafe extern "C" fn construct<T: Default>(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _error_out: *mut ErrorOut,
 ) -> Status {
     for index in 0..count {
         // SAFETY: `abi::ConstructFn`; `Default` of the types here does not panic.
@@ -62,7 +62,7 @@ unsafe extern "C" fn destroy<T>(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _error_out: *mut ErrorOut,
 ) -> Status {
     for index in 0..count {
         // SAFETY: `abi::DestroyFn`.

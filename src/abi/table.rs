@@ -1,6 +1,6 @@
 //! The function table behind the capsule `denizen._runtime._C_API`.
 
-use super::{Element, ElementSpec, ElementVTable, PyObject, Report, Status};
+use super::{Element, ElementSpec, ElementVTable, ErrorOut, PyObject, Status};
 use std::ffi::{c_char, c_void};
 
 /// Name of the capsule, as `PyCapsule_Import` takes it.
@@ -153,7 +153,7 @@ pub struct Api {
     /// without the GIL.
     pub segment_of: unsafe extern "C" fn(pointer: *const c_void) -> *mut c_void,
     /// Turns a failure of a client's own function into a Python exception.
-    pub raise: unsafe extern "C" fn(report: *const Report),
+    pub raise: unsafe extern "C" fn(error_out: *const ErrorOut),
 
     /// Registers a type that gets no NumPy dtype of ours: for a legacy dtype whose arrays are made
     /// in handler mode. Its cells in NumPy arrays have [`CELL_SIZE`] bytes (the itemsize), which

@@ -9,7 +9,7 @@ use super::order::{self, Order};
 use super::scalar::{NumpyScalar, OperandType};
 use super::shared::{Reader, Shared};
 use super::storage::{Boxed, InlineDefault, InlineVacant, Storage, StorageChoice, Undecided};
-use crate::abi::{self, ConstructFn, ElementVTable, LoopFn, PyObject, Report};
+use crate::abi::{self, ConstructFn, ElementVTable, ErrorOut, LoopFn, PyObject};
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -727,5 +727,5 @@ pub type RawLoop = unsafe extern "C" fn(
     arguments: *const *mut u8,
     dimensions: *const isize,
     strides: *const isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> abi::Status;

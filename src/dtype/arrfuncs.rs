@@ -31,7 +31,7 @@ use super::{
     sort, trampoline, ufuncs, watched, within,
 };
 use crate::{
-    abi::Report,
+    abi::ErrorOut,
     audit::Operation,
     erased::{CellsMut, ElementType, Exclusive, Failure, SpareCell, rules},
     numpy_abi::{
@@ -222,7 +222,7 @@ pub(super) unsafe fn truth(element: &ElementType, cell: *const u8) -> Result<boo
     let Some(nonzero) = element.vtable().nonzero else {
         return Err(within::missing(element, "truth value"));
     };
-    let (mut result, mut report) = (0u8, Report::new());
+    let (mut result, mut report) = (0u8, ErrorOut::new());
     // SAFETY: the vtable's contract and the caller's promise.
     let status = unsafe {
         nonzero(

@@ -13,7 +13,7 @@ use super::{
     loan, scalar, trampoline, watched, within,
 };
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     audit::{self, Operation},
     erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, SpareCell, Tally, rules},
     numpy_abi::PyArray_Descr,
@@ -229,7 +229,7 @@ pub unsafe fn to_python(
         // SAFETY: the caller's promise.
         return unsafe { scalar::new_scalar(dtype, Cells::new(cell, element.size() as isize, 1)) };
     };
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     // SAFETY: the vtable's contract and the caller's promise.
     let object = unsafe { to_python(element.vtable().context, cell, &mut report) };
     if object.is_null() {
@@ -272,7 +272,7 @@ pub unsafe fn from_python(
         };
     }
     if let Some(from_python) = vtable.from_python {
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe { from_python(vtable.context, cell, object.cast(), &mut report) };
         return Failure::check(status, &report);
@@ -281,7 +281,7 @@ pub unsafe fn from_python(
         // SAFETY: GIL held, a valid object.
         && let Some((text, size)) = unsafe { text_of(object) }?
     {
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         // SAFETY: the vtable's contract; `size` readable bytes, as long as the object lives.
         let status = unsafe { from_text(vtable.context, cell, text, size, &mut report) };
         return Failure::check(status, &report);

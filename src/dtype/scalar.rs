@@ -14,7 +14,7 @@ use super::{
     loan_math, scalar_index, scalar_math, trampoline,
 };
 use crate::{
-    abi::{self, Report, Sink, Status},
+    abi::{self, ErrorOut, Sink, Status},
     erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, Tally, rules},
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*, types::PyType};
@@ -344,7 +344,7 @@ pub(super) fn give(outcome: Result<*mut ffi::PyObject, Failure>) -> *mut ffi::Py
 /// # Errors
 /// What `write` fails with.
 pub(super) fn collect(
-    write: impl FnOnce(*mut Sink, *mut Report) -> Status,
+    write: impl FnOnce(*mut Sink, *mut ErrorOut) -> Status,
 ) -> Result<Vec<u8>, Failure> {
     unsafe extern "C" fn append(sink: *mut Sink, bytes: *const u8, size: usize) -> Status {
         trampoline::failing(abi::FAILED, || {
@@ -364,7 +364,7 @@ pub(super) fn collect(
     }
     let mut collected: Vec<u8> = Vec::new();
     let mut sink = Sink { write: append, context: (&raw mut collected).cast() };
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     let status = write(&mut sink, &mut report);
     Failure::check(status, &report).map(|()| collected)
 }
@@ -424,7 +424,7 @@ unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
                     ffi::PyObject_HashNotImplemented(object);
                     return Err(already_raised());
                 };
-                let (mut result, mut report) = (0i64, Report::new());
+                let (mut result, mut report) = (0i64, ErrorOut::new());
                 let status = hash(element.vtable().context, cell, &mut result, &mut report);
                 Failure::check(status, &report).map(|()| result)
             });
@@ -604,7 +604,7 @@ unsafe fn read_scalar(dtype: &'static DType, bytes: &[u8]) -> Result<*mut ffi::P
         ));
     };
     let read = |cell: *mut u8| {
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         // SAFETY: the vtable's contract: a vacant cell and readable bytes.
         let status =
             unsafe { load(vtable.context, cell, bytes.as_ptr(), bytes.len(), &mut report) };

@@ -10,7 +10,7 @@
 
 use super::{DType, access, access::Run, class, errors, trampoline, watched, within};
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     erased::{Cells, ElementType, Failure},
     numpy_abi::{
         NpyAuxData, NumpyApi, NumpyVersion, PyArray_DTypeMeta, PyArray_Descr,
@@ -239,7 +239,7 @@ unsafe fn sort_by_client(
         // SAFETY: the caller's promise.
         unsafe { reverse(element, run) };
     }
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     // SAFETY: the vtable's contract: contiguous cells, in any state.
     let status = unsafe { sort(element.vtable().context, run.data, run.count, &mut report) };
     if descending {
@@ -319,7 +319,7 @@ pub unsafe fn argsort_cells(
         } else {
             (run.data, run.stride)
         };
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         // SAFETY: the vtable's contract: cells in any state, and as many indices.
         let status = unsafe {
             argsort(
@@ -420,7 +420,7 @@ pub(super) unsafe fn compare(
     let Some(compare) = element.vtable().compare else {
         return Err(within::missing(element, "ordering"));
     };
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     let mut result = 0;
     // SAFETY: the vtable's contract and the caller's promise.
     let status =

@@ -8,7 +8,7 @@ use super::{
     trampoline, watched, within,
 };
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     audit::{self, Operation},
     erased::{CellsMut, ElementType, Exclusive, Failure, SpareCell, Staging},
     numpy_abi::{
@@ -489,7 +489,7 @@ unsafe fn call(
     strides: *const isize,
 ) -> Result<(), Failure> {
     let dimensions = [length as isize];
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     // SAFETY: the client's contract and the caller's promise.
     let status = unsafe {
         (this.function)(this.context, arguments, dimensions.as_ptr(), strides, &mut report)
@@ -610,7 +610,7 @@ unsafe extern "C" fn generalised(
                     }
                 }
                 if outcome.is_ok() {
-                    let mut report = Report::new();
+                    let mut report = ErrorOut::new();
                     let status = (this.function)(
                         this.context,
                         data.cast(),
@@ -801,7 +801,7 @@ unsafe extern "C" fn get_reduction_initial(
             let Some(identity) = dtype.operations().identities.get(&ufunc) else { return 0 };
             let element = dtype.element();
             let run = Run::write(initial.cast(), element.size() as isize, 1);
-            let mut report = Report::new();
+            let mut report = ErrorOut::new();
             let _at_work = watched::at_work(Operation::new("reduction"));
             let status = access::with_ledger(element, None, run, Exclusive::own(), || {
                 (identity.construct)(identity.context, run.data, run.stride, 1, &mut report)

@@ -1,7 +1,7 @@
 //! An element type: a client's vtable, checked once, behind methods that return `Result`s.
 
 use super::{Cells, CellsMut, Counters, Exclusive, Failure, Vacancy};
-use crate::abi::{self, ElementVTable, Report};
+use crate::abi::{self, ElementVTable, ErrorOut};
 use std::{
     alloc::Layout,
     ffi::{CStr, c_char},
@@ -300,7 +300,7 @@ impl ElementType {
         let Some(construct) = self.vtable.construct else {
             return Err(self.no_default());
         };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe {
             construct(
@@ -308,10 +308,10 @@ impl ElementType {
                 cells.address(0),
                 cells.stride(),
                 cells.len(),
-                &mut report,
+                &mut error_out,
             )
         };
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
     /// Copies live objects into vacant cells, in order.
@@ -327,7 +327,7 @@ impl ElementType {
         let Some(copy) = self.vtable.copy_construct else {
             return Err(self.not_copyable());
         };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe {
             copy(
@@ -337,12 +337,12 @@ impl ElementType {
                 from.address(0),
                 from.stride(),
                 to.len(),
-                &mut report,
+                &mut error_out,
             )
         };
-        let done = if status == abi::OK { to.len() } else { report.done };
+        let done = if status == abi::OK { to.len() } else { error_out.done };
         self.book_copies(to.as_cells(), done);
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
     /// Copies live objects over live objects, in order.
@@ -363,7 +363,7 @@ impl ElementType {
             }
             return Ok(());
         };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe {
             assign(
@@ -373,12 +373,12 @@ impl ElementType {
                 from.address(0),
                 from.stride(),
                 to.len(),
-                &mut report,
+                &mut error_out,
             )
         };
-        let done = if status == abi::OK { to.len() } else { report.done };
+        let done = if status == abi::OK { to.len() } else { error_out.done };
         self.book_copies(to.as_cells(), done);
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
     /// Assignment for types without one: copy to a spare cell, destroy the old value, move the
@@ -418,7 +418,7 @@ impl ElementType {
     pub unsafe fn relocate(&self, to: CellsMut<'_>, from: CellsMut<'_>) -> Result<(), Failure> {
         debug_assert_eq!(to.len(), from.len());
         if let Some(relocate) = self.vtable.relocate {
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             // SAFETY: the vtable's contract and the caller's promise.
             let status = unsafe {
                 relocate(
@@ -428,10 +428,10 @@ impl ElementType {
                     from.address(0),
                     from.stride(),
                     to.len(),
-                    &mut report,
+                    &mut error_out,
                 )
             };
-            return Failure::check(status, &report);
+            return Failure::check(status, &error_out);
         }
         // SAFETY: the caller's promise; a type without `relocate` moves as bytes.
         unsafe { self.move_bytes(to, from) };
@@ -471,12 +471,18 @@ impl ElementType {
         let Some(destroy) = self.vtable.destroy else {
             return Ok(());
         };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe {
-            destroy(self.vtable.context, cells.address(0), cells.stride(), cells.len(), &mut report)
+            destroy(
+                self.vtable.context,
+                cells.address(0),
+                cells.stride(),
+                cells.len(),
+                &mut error_out,
+            )
         };
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
     /// The failure of reading a vacant cell of a type without a default.

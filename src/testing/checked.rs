@@ -10,7 +10,7 @@ use super::{
     subject::Subject,
 };
 use crate::{
-    abi::{self, Loop, LoopFn, Report, Stats},
+    abi::{self, ErrorOut, Loop, LoopFn, Stats},
     client::{Definition, ElementBuilder, StorageChoice},
     erased::{CellsMut, ElementType, Exclusive, Failure},
 };
@@ -190,7 +190,7 @@ impl<T: 'static> Checked<T> {
         strides: [isize; N],
         count: usize,
     ) -> Result<(), Failure> {
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         let dimensions = [count as isize];
         // SAFETY: the caller's promise.
         let status = heap::scope(|| unsafe {
@@ -199,10 +199,10 @@ impl<T: 'static> Checked<T> {
                 operands.as_ptr(),
                 dimensions.as_ptr(),
                 strides.as_ptr(),
-                &raw mut report,
+                &raw mut error_out,
             )
         });
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
     /// Stores the values of `NUMBERS`, in order.
@@ -351,10 +351,10 @@ impl<T> Drop for Pristine<T> {
         if let Some(destroy) = vtable.destroy
             && self.live
         {
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             // SAFETY: one live cell, not used any more. A destructor that fails shows in cells, too.
             heap::scope(|| unsafe {
-                destroy(vtable.context, self.cell, 0, 1, &raw mut report);
+                destroy(vtable.context, self.cell, 0, 1, &raw mut error_out);
             });
         }
         // SAFETY: allocated in `apart` with the same layout.
@@ -396,12 +396,12 @@ impl<T: 'static> Subject for &'static Checked<T> {
         let mut value = self.apart(0);
         let vtable = self.definition.vtable();
         if let Some(construct) = vtable.construct {
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             // SAFETY: one vacant cell.
             let status = heap::scope(|| unsafe {
-                construct(vtable.context, value.cell, 0, 1, &raw mut report)
+                construct(vtable.context, value.cell, 0, 1, &raw mut error_out)
             });
-            if let Err(failure) = Failure::check(status, &report) {
+            if let Err(failure) = Failure::check(status, &error_out) {
                 panic!("the default value cannot be made: {failure}");
             }
             value.live = true;
@@ -513,12 +513,12 @@ impl<T: 'static> Subject for &'static Checked<T> {
         else {
             return Ordering::Equal;
         };
-        let (mut report, mut result) = (Report::new(), 0);
+        let (mut error_out, mut result) = (ErrorOut::new(), 0);
         // SAFETY: two live cells, to read.
         let status = heap::scope(|| unsafe {
-            compare(vtable.context, left.cell, right.cell, &raw mut result, &raw mut report)
+            compare(vtable.context, left.cell, right.cell, &raw mut result, &raw mut error_out)
         });
-        if let Err(failure) = Failure::check(status, &report) {
+        if let Err(failure) = Failure::check(status, &error_out) {
             panic!("two values cannot be compared: {failure}");
         }
         result.cmp(&0)
@@ -527,12 +527,12 @@ impl<T: 'static> Subject for &'static Checked<T> {
     unsafe fn sort(&self, cells: CellsMut<'_>) -> Result<(), Failure> {
         let vtable = self.definition.vtable();
         let Some(sort) = vtable.sort else { return Ok(()) };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the same contract.
         let status = heap::scope(|| unsafe {
-            sort(vtable.context, cells.address(0), cells.len(), &raw mut report)
+            sort(vtable.context, cells.address(0), cells.len(), &raw mut error_out)
         });
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
     fn plan_mishap(&self, steps: u32, mishap: Mishap) {

@@ -5,7 +5,7 @@ use super::{
     mishap::{self, Mishap, PlannedPanic},
 };
 use crate::{
-    abi::{self, CopyFn, ElementVTable, Report, Status},
+    abi::{self, CopyFn, ElementVTable, ErrorOut, Status},
     erased::around::{client, life_batches},
 };
 use std::{
@@ -30,11 +30,11 @@ pub(super) fn wrapped(inner: &'static ElementVTable) -> ElementVTable {
 /// Runs a batch of `count` elements up to the one that is planned to go wrong.
 ///
 /// # Safety
-/// `report` is valid.
+/// `error_out` is valid.
 unsafe fn batch(
     _name: &str,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
     run: impl FnOnce(usize) -> Status,
 ) -> Status {
     let due = mishap::due(count);
@@ -49,9 +49,9 @@ unsafe fn batch(
         },
     };
     // SAFETY: the caller's promise.
-    let report = unsafe { &mut *report };
-    report.done = done;
-    report.fail(abi::ERROR_RUNTIME, message)
+    let error_out = unsafe { &mut *error_out };
+    error_out.done = done;
+    error_out.fail(abi::ERROR_RUNTIME, message)
 }
 
 life_batches!(batch);
@@ -62,15 +62,15 @@ unsafe extern "C" fn destroy(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: `abi::DestroyFn`.
     unsafe {
         let vtable = client(context);
         let Some(destroy) = vtable.destroy else { return abi::OK };
-        let status = heap::scope(|| destroy(vtable.context, cells, stride, count, report));
+        let status = heap::scope(|| destroy(vtable.context, cells, stride, count, error_out));
         if status == abi::OK && mishap::destructor_due(count) {
-            return (*report).fail(abi::ERROR_RUNTIME, "a planned destructor failure");
+            return (*error_out).fail(abi::ERROR_RUNTIME, "a planned destructor failure");
         }
         status
     }

@@ -6,7 +6,7 @@
 
 use super::mishap::{Left, Mishap, PlannedPanic};
 use crate::{
-    abi::{self, ElementVTable, Report, Status},
+    abi::{self, ElementVTable, ErrorOut, Status},
     erased::{CellsMut, ElementType},
 };
 use std::{
@@ -271,11 +271,11 @@ impl Ground {
 /// Runs `step` for each of `count` elements, with failures and panics reported as clients do it.
 ///
 /// # Safety
-/// `report` is valid.
+/// `error_out` is valid.
 unsafe fn each(
     ground: &Ground,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
     mut step: impl FnMut(usize) -> Result<(), &'static str>,
 ) -> Status {
     for index in 0..count {
@@ -290,9 +290,9 @@ unsafe fn each(
             }
         };
         // SAFETY: the caller's promise.
-        let report = unsafe { &mut *report };
-        report.done = index;
-        return report.fail(abi::ERROR_RUNTIME, message);
+        let error_out = unsafe { &mut *error_out };
+        error_out.done = index;
+        return error_out.fail(abi::ERROR_RUNTIME, message);
     }
     abi::OK
 }
@@ -309,12 +309,12 @@ unsafe extern "C" fn construct(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: `abi::ConstructFn`.
     unsafe {
         let ground = ground(context);
-        each(ground, count, report, |index| {
+        each(ground, count, error_out, |index| {
             ground.step()?;
             ground.build(cells.offset(stride * index as isize), 0);
             if ground.kind == Kind::ZeroDefault {
@@ -333,12 +333,12 @@ unsafe extern "C" fn copy_construct(
     from: *const u8,
     from_stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: `abi::CopyFn`.
     unsafe {
         let ground = ground(context);
-        each(ground, count, report, |index| {
+        each(ground, count, error_out, |index| {
             let value = ground.read(from.offset(from_stride * index as isize));
             ground.step()?;
             ground.build(to.offset(to_stride * index as isize), value);
@@ -357,12 +357,12 @@ unsafe extern "C" fn assign(
     from: *const u8,
     from_stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: `abi::CopyFn`.
     unsafe {
         let ground = ground(context);
-        each(ground, count, report, |index| {
+        each(ground, count, error_out, |index| {
             let value = ground.read(from.offset(from_stride * index as isize));
             ground.read(to.offset(to_stride * index as isize));
             ground.step()?;
@@ -379,13 +379,13 @@ unsafe extern "C" fn relocate(
     from: *mut u8,
     from_stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: `abi::RelocateFn`.
     unsafe {
         let ground = ground(context);
         let size = ground.kind.layout().0;
-        each(ground, count, report, |index| {
+        each(ground, count, error_out, |index| {
             let from = from.offset(from_stride * index as isize);
             let to = to.offset(to_stride * index as isize);
             ground.read(from);
@@ -409,20 +409,20 @@ unsafe extern "C" fn destroy(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: `abi::DestroyFn`.
     unsafe {
         let ground = ground(context);
         let mut failed = false;
-        let status = each(ground, count, report, |index| {
+        let status = each(ground, count, error_out, |index| {
             ground.end(cells.offset(stride * index as isize));
             let planned = ground.destructor_countdown.load(Relaxed) >= 0;
             failed |= planned && ground.destructor_countdown.fetch_sub(1, Relaxed) == 0;
             Ok(())
         });
         if failed {
-            return (*report).fail(abi::ERROR_RUNTIME, "a planned destructor failure");
+            return (*error_out).fail(abi::ERROR_RUNTIME, "a planned destructor failure");
         }
         status
     }

@@ -7,7 +7,7 @@ use super::oracle::{self, Refused, Value};
 use super::seeds::{FloatSeed, Seed, pick};
 use arbitrary::Arbitrary;
 use denizen::abi::{
-    ERROR_OVERFLOW, ERROR_VALUE, LoopFn, OPERAND_NUMPY, OPERAND_SELF, Operand, Report,
+    ERROR_OVERFLOW, ERROR_VALUE, ErrorOut, LoopFn, OPERAND_NUMPY, OPERAND_SELF, Operand,
 };
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -158,13 +158,15 @@ fn call<T: Number>(
     places: &[At],
     function: LoopFn,
     context: *mut c_void,
-    report: &mut Report,
+    error_out: &mut ErrorOut,
 ) -> i32 {
     let (pointers, strides): (Vec<_>, Vec<_>) =
         places.iter().map(|at| operands.pointer(*at)).unzip();
     let dimensions = [operands.count as isize];
     // SAFETY: the operands are cells and numbers as the table says; steps stay in their memory.
-    unsafe { function(context, pointers.as_ptr(), dimensions.as_ptr(), strides.as_ptr(), report) }
+    unsafe {
+        function(context, pointers.as_ptr(), dimensions.as_ptr(), strides.as_ptr(), error_out)
+    }
 }
 
 /// One loop of the type's table.
@@ -265,13 +267,13 @@ pub fn check_loop<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
             }
         }
     }
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let Some(function) = entry.function else { return };
-    let status = call(&mut all, &places, function, entry.context, &mut report);
-    let failed = failure(status, &report);
-    assert_eq!(failed, refused.map(|(_, kind)| kind), "{name} of {before:?}: {}", report.text());
+    let status = call(&mut all, &places, function, entry.context, &mut error_out);
+    let failed = failure(status, &error_out);
+    assert_eq!(failed, refused.map(|(_, kind)| kind), "{name} of {before:?}: {}", error_out.text());
     if let Some((element, _)) = refused {
-        assert_eq!(report.done, element, "elements done of {name}");
+        assert_eq!(error_out.done, element, "elements done of {name}");
     }
     all.check(name);
     for (at, element, answer) in answers {
@@ -328,13 +330,13 @@ pub fn check_cast<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
             }
         }
     }
-    let mut report = Report::new();
-    let status = call(&mut all, &[from, to], cast.function, cast.context, &mut report);
-    let failed = failure(status, &report);
+    let mut error_out = ErrorOut::new();
+    let status = call(&mut all, &[from, to], cast.function, cast.context, &mut error_out);
+    let failed = failure(status, &error_out);
     let (one, other) = (cast.from.numpy_type, cast.to.numpy_type);
-    assert_eq!(failed, refused, "cast from {one} to {other}: {}", report.text());
+    assert_eq!(failed, refused, "cast from {one} to {other}: {}", error_out.text());
     if refused.is_some() {
-        assert_eq!(report.done, expected.len(), "elements done, from {one} to {other}");
+        assert_eq!(error_out.done, expected.len(), "elements done, from {one} to {other}");
     }
     all.check("cast");
     if let Store::Bytes { scalar, bytes, first } = &all.stores[to.store] {

@@ -286,10 +286,11 @@ fn reductions_start_from_the_identity() {
     each_storage(|definition| {
         let cells = Cells::new(definition, 1);
         let identity = definition.identities().first().expect("zero");
-        let mut report = abi::Report::new();
+        let mut error_out = abi::ErrorOut::new();
         // SAFETY: one vacant cell.
-        let status =
-            unsafe { (identity.construct)(identity.context, cells.at(0), 0, 1, &raw mut report) };
+        let status = unsafe {
+            (identity.construct)(identity.context, cells.at(0), 0, 1, &raw mut error_out)
+        };
         assert_eq!((status, values(&cells, 1)), (abi::OK, some(&[0])));
         drop(cells);
         assert_balanced();

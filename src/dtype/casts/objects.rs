@@ -2,7 +2,7 @@
 
 use super::{find, text_form::TextForm};
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     dtype::{DType, access::Run, convert},
     erased::Failure,
     numpy_abi::{self, NumpyApi, PyArray_DTypeMeta},
@@ -107,7 +107,7 @@ unsafe fn integer_into_cell(
         let outcome = if bytes.is_null() {
             Err(convert::already_raised())
         } else {
-            let mut report = Report::new();
+            let mut report = ErrorOut::new();
             let context = element.vtable().context;
             let status = from_text(context, to.data, bytes.cast(), size as usize, &mut report);
             Failure::check(status, &report)

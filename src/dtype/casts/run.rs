@@ -2,7 +2,7 @@
 
 use super::{CastEntry, Client, Route, find, text, text_form::TextForm};
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     audit::Operation,
     dtype::{
         access::{self, BLOCK, Run},
@@ -212,7 +212,7 @@ impl CastEntry {
                 else {
                     return Err(Failure::new(abi::ERROR_TYPE, "the type has no truth"));
                 };
-                let mut report = Report::new();
+                let mut report = ErrorOut::new();
                 // SAFETY: the vtable's contract and the caller's promise.
                 let status = unsafe {
                     nonzero(
@@ -249,7 +249,7 @@ impl Client {
         if to.count == 0 {
             return Ok(());
         }
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         let arguments = [from.data, to.data];
         let dimensions = [to.count as isize];
         let strides = [from.stride, to.stride];

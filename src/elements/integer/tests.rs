@@ -4,7 +4,7 @@
 use super::dot::IntegerDot;
 use super::{Integer, loops};
 use crate::abi::{
-    ERROR_OVERFLOW, ERROR_VALUE, ERROR_ZERO_DIVISION, FAILED, LoopFn, OK, Report, Status,
+    ERROR_OVERFLOW, ERROR_VALUE, ERROR_ZERO_DIVISION, ErrorOut, FAILED, LoopFn, OK, Status,
 };
 use crate::elements::call::loop_fn;
 use crate::elements::{MAX_BITS, NumberError, boxed, products};
@@ -300,8 +300,8 @@ fn run(
     arguments: &[*mut u8],
     dimensions: &[isize],
     strides: &[isize],
-) -> (Status, Report) {
-    let mut report = Report::new();
+) -> (Status, ErrorOut) {
+    let mut error_out = ErrorOut::new();
     // SAFETY: the tests give every loop the operands it is for, in bounds.
     let status = unsafe {
         function(
@@ -309,10 +309,10 @@ fn run(
             arguments.as_ptr(),
             dimensions.as_ptr(),
             strides.as_ptr(),
-            &raw mut report,
+            &raw mut error_out,
         )
     };
-    (status, report)
+    (status, error_out)
 }
 
 /// The cells of one operand: element `i` at `i * stride`, from the end for a negative stride.
@@ -366,13 +366,13 @@ fn check_binary(
         2 if strides.1 != 0 => (right.start(), strides.1),
         _ => (output.start(), strides.2),
     };
-    let (status, report) = run(
+    let (status, error_out) = run(
         function,
         &[left.start(), right.start(), target],
         &[values.len() as isize],
         &[strides.0 * 8, strides.1 * 8, stride * 8],
     );
-    prop_assert_eq!(status, OK, "{}", report.text());
+    prop_assert_eq!(status, OK, "{}", error_out.text());
     let result = match alias {
         1 if strides.0 != 0 => &left,
         2 if strides.1 != 0 => &right,
@@ -550,13 +550,13 @@ fn an_error_in_a_loop_keeps_what_was_done() {
         cells[25] = huge;
         let mut output: Vec<Integer> = (0..40).map(|_| Integer::from(i64::MAX)).collect();
         let source = address(&mut cells);
-        let (status, report) = run(
+        let (status, error_out) = run(
             loop_fn!(loops::binary::<loops::Multiply>),
             &[source, source, address(&mut output)],
             &[40],
             &[8, 8, 8],
         );
-        assert_eq!((status, report.kind, report.done), (FAILED, ERROR_OVERFLOW, 25));
+        assert_eq!((status, error_out.kind, error_out.done), (FAILED, ERROR_OVERFLOW, 25));
         for (index, value) in output.iter().enumerate() {
             let square = (index * index) as i64;
             assert_eq!(*value, Integer::from(if index < 25 { square } else { i64::MAX }));

@@ -564,17 +564,17 @@ struct loop_code<F, Writes, list<I...>, list<O...>> {
 
     static denizen_status run(void *context, std::uint8_t *const *arguments,
                               const std::ptrdiff_t *dimensions, const std::ptrdiff_t *strides,
-                              denizen_report *report) noexcept
+                              denizen_error *error_out) noexcept
     {
         F &f = *static_cast<F *>(context);
         const std::size_t count = static_cast<std::size_t>(dimensions[0]);
         std::size_t done = 0;
-        const denizen_status status = guarded(report, [&] {
+        const denizen_status status = guarded(error_out, [&] {
             all(f, arguments, strides, count, done, std::make_index_sequence<inputs>{},
                 std::make_index_sequence<operands>{});
         });
         if (status != DENIZEN_OK) {
-            report->done = done;
+            error_out->done = done;
         }
         return status;
     }

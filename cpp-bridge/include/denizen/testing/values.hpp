@@ -244,8 +244,8 @@ private:
     template <class F>
     static outcome guarded(F &&function)
     {
-        return cell_functions::call(1, [&](denizen_report *report) {
-            return denizen::detail::guarded(report, function);
+        return cell_functions::call(1, [&](denizen_error *error_out) {
+            return denizen::detail::guarded(error_out, function);
         });
     }
     /* The loop that element<E>::loop makes of a callable. */
@@ -256,8 +256,8 @@ private:
         using loop = denizen::detail::loop_for<E, cell, F, Writes, false, Inputs,
                                                denizen::detail::list<E>>;
         const auto dimensions = static_cast<std::ptrdiff_t>(count);
-        return cell_functions::call(count, [&](denizen_report *report) {
-            return loop::code::run(&function, arguments, &dimensions, strides, report);
+        return cell_functions::call(count, [&](denizen_error *error_out) {
+            return loop::code::run(&function, arguments, &dimensions, strides, error_out);
         });
     }
     /* False where `==` throws too: then nobody can tell. */
