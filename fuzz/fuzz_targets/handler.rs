@@ -8,7 +8,7 @@ use denizen::{
     faults,
     handler::{calloc, free, malloc, note, realloc, refusal, set_unraisable_hook},
     segment::Segment,
-    testing::{Allocator, Kind, Mishap, TracerType},
+    testing::{Allocator, Fault, Kind, TracerType},
 };
 use libfuzzer_sys::fuzz_target;
 use std::{cell::Cell, ffi::c_void, ptr, sync::Once};
@@ -243,8 +243,8 @@ impl Model {
                 return;
             }
             Step::FailElement { after, panic } => {
-                let mishap = if panic { Mishap::Panic } else { Mishap::Fail };
-                self.tracer.plan_mishap(after.into(), mishap);
+                let fault = if panic { Fault::Panic } else { Fault::Fail };
+                self.tracer.plan_fault(after.into(), fault);
                 self.element_fails = true;
                 return;
             }

@@ -4,7 +4,7 @@
 
 use arbitrary::Arbitrary;
 use denizen::{
-    abi::{self, ElementVTable, OK, Report, Status},
+    abi::{self, ElementVTable, OK, ErrorOut, Status},
     erased::ElementType,
     faults,
     lock::Borrow,
@@ -92,7 +92,7 @@ unsafe extern "C" fn construct(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _report: *mut ErrorOut,
 ) -> Status {
     for index in 0..count as isize {
         let number = NUMBER.fetch_add(1, Relaxed) as u64;
@@ -109,7 +109,7 @@ unsafe extern "C" fn destroy(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _report: *mut ErrorOut,
 ) -> Status {
     for index in 0..count as isize {
         // SAFETY: `abi::DestroyFn`; from the box in `construct`.

@@ -127,10 +127,10 @@ impl ElementType {
         })
     }
 
-    /// The same type, with functions whose elements are counted and can be made to fail.
+    /// The same type, with functions in which each element can be made to fail.
     #[must_use]
-    pub fn counted(self) -> Self {
-        ElementType { vtable: super::counting::counted(self.vtable), ..self }
+    pub fn fault_injected(self) -> Self {
+        ElementType { vtable: crate::faults::elements::fault_injected(self.vtable), ..self }
     }
 
     /// `module.Name`.

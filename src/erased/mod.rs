@@ -4,10 +4,8 @@
 //! [`ElementType`] wraps a client's vtable: what is function pointers and reports outside is
 //! methods and `Result`s inside. [`rules`] applies the rules of life to cells in any state.
 
-pub(crate) mod around;
 mod cells;
 mod counters;
-pub mod counting;
 mod element;
 mod failure;
 pub mod observer;

@@ -11,7 +11,7 @@ use crate::{
     erased::Failure,
     lock::{Request, acquire_all},
     segment::Segment,
-    testing::{Kind, Mishap, TracerType},
+    testing::{Fault, Kind, TracerType},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -116,7 +116,7 @@ fn a_refused_realloc_says_why_and_leaves_all_as_it_was() {
             assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{kind:?}");
             asking.end()
         };
-        tracer.plan_mishap(4, Mishap::Fail);
+        tracer.plan_fault(4, Fault::Fail);
         assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{kind:?}");
         let mut reading = [Request::new(segment.lock(), 0..8, false)];
         let guard = acquire_all(&mut reading).unwrap();

@@ -207,10 +207,10 @@ fn scalar_from_bytes(py: Python<'_>, name: &str, bytes: &[u8]) -> PyResult<Py<Py
 #[pyo3(name = "_plan_fault")]
 fn plan_fault(kind: &str, after: Option<u64>) -> PyResult<()> {
     let kind = match kind {
-        "allocation" => faults::Kind::Allocation,
-        "heap" => faults::Kind::Heap,
-        "element" if faults::counts_elements() => faults::Kind::Element,
-        "slot" => faults::Kind::Slot,
+        "allocation" => faults::FaultKind::Allocation,
+        "heap" => faults::FaultKind::Heap,
+        "element" if faults::elements_can_fail() => faults::FaultKind::Element,
+        "slot" => faults::FaultKind::Slot,
         "element" => {
             return Err(PyRuntimeError::new_err(
                 "elements are not counted: start the process with DENIZEN_FAULTS=1",

@@ -10,7 +10,7 @@
 use super::{tests::*, *};
 use crate::{
     erased::{Cells, rules},
-    testing::{Kind, Mishap, TracerType},
+    testing::{Fault, Kind, TracerType},
 };
 
 /// 300 objects in three stretches of cells of 400.
@@ -69,7 +69,7 @@ fn a_move_that_stops_has_moved_what_it_says() {
             let tracer = TracerType::new(kind);
             let (from, to) = (bound(tracer, 300), bound(tracer, 400));
             fill(tracer, from, 0..300);
-            tracer.plan_mishap(steps, Mishap::Fail);
+            tracer.plan_fault(steps, Fault::Fail);
             let failure = unsafe { from.relocate(0..300, to, offset) }.unwrap_err();
             let moved = steps as usize;
             assert_eq!(failure.done, moved, "{kind:?}");
@@ -91,7 +91,7 @@ fn cells_in_arrays_move_as_bytes_which_cannot_fail() {
         let (element, segment) = (tracer.element, bound(tracer, 200));
         fill(tracer, segment, 0..100);
         let run = |cells| unsafe { segment.run_mut(element, cells) };
-        tracer.plan_mishap(5, Mishap::Fail);
+        tracer.plan_fault(5, Fault::Fail);
         let moved = by_rules(tracer, segment, || unsafe {
             rules::relocate(element, run(100..200), run(0..100))
         });
@@ -108,7 +108,7 @@ fn a_copy_that_stops_has_built_what_it_says() {
         let tracer = TracerType::new(kind);
         let (from, to) = (bound(tracer, 200), bound(tracer, 200));
         fill(tracer, from, 0..200);
-        tracer.plan_mishap(150, Mishap::Fail);
+        tracer.plan_fault(150, Fault::Fail);
         let failure = unsafe { from.copy(0..200, to, 0) }.unwrap_err();
         assert_eq!(failure.done, 150, "{kind:?}");
         assert_eq!((live(tracer), set_bits(to)), (350, 150), "{kind:?}");

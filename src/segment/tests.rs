@@ -6,7 +6,7 @@
 )]
 
 use super::*;
-use crate::testing::{Allocator, Counts, Kind, Mishap, TracerType};
+use crate::testing::{Allocator, Counts, Fault, Kind, TracerType};
 
 pub(super) fn bound(tracer: TracerType, count: usize) -> Segment {
     let bytes = count * tracer.element.size();
@@ -146,7 +146,7 @@ fn a_resize_that_fails_leaves_the_segment_whole() {
             sizes.push(1 << 16);
         }
         for bytes in sizes {
-            tracer.plan_mishap(120, Mishap::Panic);
+            tracer.plan_fault(120, Fault::Panic);
             assert!(unsafe { segment.resize(bytes) }.is_err());
             tracer.cancel_plans();
             assert_eq!(live(tracer), 170);

@@ -2,9 +2,8 @@
 //! it, and values that are made and kept apart from all cells.
 
 use super::{
-    heap, hooks, injection,
+    Fault, fault_injected, heap, hooks,
     made::Make,
-    mishap::{self, Left, Mishap},
     operation::value_bytes,
     probe::{Same, Show},
     subject::Subject,
@@ -13,6 +12,7 @@ use crate::{
     abi::{self, ErrorOut, Loop, LoopFn, Stats},
     client::{Definition, ElementBuilder, StorageChoice},
     erased::{CellsMut, ElementType, Exclusive, Failure},
+    faults::type_code::{self, Left},
 };
 use arbitrary::Unstructured;
 use std::{
@@ -44,7 +44,7 @@ thread_local! {
 
 /// An element type under test. Lives for ever, as registered types do.
 pub struct Checked<T: 'static> {
-    /// With planned mishaps.
+    /// With planned faults.
     element: &'static ElementType,
     definition: &'static Definition<T>,
     place: (LoopFn, *mut c_void),
@@ -96,7 +96,7 @@ impl<T: 'static> Checked<T> {
             Ok(definition) => Box::leak(Box::new(definition)),
             Err(error) => panic!("{error}"),
         };
-        let vtable = injection::wrapped(definition.vtable());
+        let vtable = fault_injected::wrapped(definition.vtable());
         // SAFETY: a complete vtable, whose functions are those of the definition or call them.
         let element = match unsafe { ElementType::from_vtable(&raw const vtable) } {
             Ok(element) => Box::leak(Box::new(element)),
@@ -535,16 +535,16 @@ impl<T: 'static> Subject for &'static Checked<T> {
         Failure::check(status, &error_out)
     }
 
-    fn plan_mishap(&self, steps: u32, mishap: Mishap) {
-        mishap::plan(steps, mishap);
+    fn plan_fault(&self, steps: u32, fault: Fault) {
+        type_code::plan(steps, fault);
     }
 
     fn plan_destructor_failure(&self, steps: u32) {
-        mishap::plan_destructor(steps);
+        type_code::plan_destructor(steps);
     }
 
     fn cancel_plans(&self) -> Left {
-        mishap::cancel()
+        type_code::cancel()
     }
 
     fn audit(&self, _live: i64, _ledger: Stats) -> Result<(), String> {

@@ -7,7 +7,7 @@
     reason = "every block works on cells of an `Array`, which the model's thread owns alone"
 )]
 
-use super::{Kind, Mishap, TracerType};
+use super::{Fault, Kind, TracerType};
 use crate::{
     erased::{CellsMut, Exclusive, Failure},
     faults,
@@ -179,7 +179,7 @@ pub enum LegacyStep {
     /// Ends what is lent.
     Sweep,
     /// Has an operation on an object fail after so many; or panic.
-    Mishap(u32, bool),
+    Fault(u32, bool),
     /// Has an allocation fail after so many.
     FailAllocation(u32),
 }
@@ -380,8 +380,8 @@ impl Model {
                     write.weak |= write.home == 0;
                 }
             }
-            LegacyStep::Mishap(steps, panic) => {
-                tracer.plan_mishap(steps, if panic { Mishap::Panic } else { Mishap::Fail });
+            LegacyStep::Fault(steps, panic) => {
+                tracer.plan_fault(steps, if panic { Fault::Panic } else { Fault::Fail });
             }
             LegacyStep::FailAllocation(steps) => faults::plan_failure(steps),
         }
@@ -407,7 +407,7 @@ impl LegacyStep {
             25..28 => LegacyStep::RawSwap(a, i, b, j),
             28 => LegacyStep::Noise(a, i, value),
             29 => LegacyStep::Sweep,
-            30 => LegacyStep::Mishap((value % 6).into(), b & 1 == 1),
+            30 => LegacyStep::Fault((value % 6).into(), b & 1 == 1),
             _ => LegacyStep::FailAllocation((value % 4).into()),
         }
     }

@@ -33,15 +33,14 @@
 
 mod allocator;
 mod checked;
+mod fault_injected;
 mod finding;
 mod heap;
 mod hooks;
-mod injection;
 #[doc(hidden)]
 pub mod legacy;
 mod lifecheck;
 mod made;
-mod mishap;
 mod model;
 mod operation;
 #[doc(hidden)]
@@ -53,6 +52,7 @@ mod tracer;
 mod tracer_model;
 mod tracer_type;
 
+pub use crate::faults::type_code::Fault;
 pub use allocator::Allocator;
 pub use arbitrary;
 #[doc(hidden)]
@@ -65,7 +65,6 @@ pub use lifecheck::random;
 pub use lifecheck::{Input, Target, fuzz, replay};
 #[doc(hidden)]
 pub use made::{Made, Make};
-pub use mishap::Mishap;
 pub use operation::{Operation, Run};
 pub use tracer::{Step, Tracer, TracerCounts};
 pub use tracer_model::run;

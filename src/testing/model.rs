@@ -3,10 +3,10 @@
 //! The property tests, the fuzz targets and `lifecheck!` run the same [`run_on`], each with its own
 //! [`Subject`]: after each step every value and every bit must be what a `Vec<Option<value>>` says.
 
-use super::{Allocator, Mishap, Operation, Run, mishap, subject::Subject};
+use super::{Allocator, Fault, Operation, Run, subject::Subject};
 use crate::{
     erased::{CellsMut, ElementType, Exclusive, Failure},
-    faults,
+    faults::{self, type_code},
     segment::{Ledger, Segment, Source},
 };
 use std::cell::Cell;
@@ -108,8 +108,8 @@ impl<S: Subject> Model<'_, S> {
                 return;
             }
             Operation::FailElement { after, panic } => {
-                let mishap = if panic { Mishap::Panic } else { Mishap::Fail };
-                self.subject.plan_mishap(after.into(), mishap);
+                let fault = if panic { Fault::Panic } else { Fault::Fail };
+                self.subject.plan_fault(after.into(), fault);
                 self.element_fails = true;
                 return;
             }
@@ -146,7 +146,7 @@ impl<S: Subject> Model<'_, S> {
         let allocation_left = faults::cancel();
         for (what, planned, left) in [
             ("an allocation", &mut self.allocation_fails, allocation_left),
-            ("an object", &mut self.element_fails, left.mishap),
+            ("an object", &mut self.element_fails, left.fault),
             ("a destructor", &mut self.destructor_fails, left.destructor),
         ] {
             let happened = std::mem::take(planned) && !left;
@@ -424,7 +424,7 @@ impl<S: Subject> Model<'_, S> {
                 &[before]
             };
             if position == done
-                && mishap::fired_inside()
+                && type_code::fired_inside()
                 && live[index]
                 && !candidates.iter().any(|known| self.holds(segment, index, true, known).is_ok())
             {
@@ -687,13 +687,13 @@ impl<S: Subject> Model<'_, S> {
         // SAFETY: cells of segments that this thread alone knows, the same or apart.
         let outcome = unsafe {
             let source = self.cells(pair.from, pair.range.start, 1, count);
-            mishap::armed(|| self.subject.compute(which, target.reborrow(), source))
+            type_code::armed(|| self.subject.compute(which, target.reborrow(), source))
         };
         ledger.close(target.as_cells());
         let mut done = fails.as_ref().map_or(count, |(position, _)| *position);
         match outcome {
             // A planned panic in the middle of what the loop does with one element.
-            Err(failure) if self.element_fails && mishap::fired_inside() => {
+            Err(failure) if self.element_fails && type_code::fired_inside() => {
                 assert!(failure.done <= done, "{failure:?} of {done}");
                 done = failure.done;
                 self.told = true;

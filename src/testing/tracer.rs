@@ -1,6 +1,7 @@
 //! A Rust type that knows its own life.
 
-use super::{mishap, tracer_type::Owned};
+use super::tracer_type::Owned;
+use crate::faults::type_code;
 use std::{
     cell::Cell,
     cmp::Ordering,
@@ -174,7 +175,7 @@ impl Tracer {
 
     fn step(step: Step) {
         if matches!(step, Step::Default | Step::Clone) {
-            mishap::step();
+            type_code::step();
         }
         let Some((planned, left)) = PLAN.get().filter(|(planned, _)| *planned == step) else {
             return;

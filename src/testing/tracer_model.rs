@@ -1,14 +1,14 @@
 //! The core's own element types under the model of [`super::model`].
 
 use super::{
-    Kind, Mishap, Operation, TracerType,
-    mishap::Left,
+    Fault, Kind, Operation, TracerType,
     model::{run_on, step},
     subject::Subject,
 };
 use crate::{
     abi::Stats,
     erased::{CellsMut, ElementType, Failure},
+    faults::type_code::Left,
 };
 
 /// Runs `operations` on segments of one kind of tracer, and frees everything at the end.
@@ -71,8 +71,8 @@ impl Subject for TracerType {
         Ok(())
     }
 
-    fn plan_mishap(&self, steps: u32, mishap: Mishap) {
-        TracerType::plan_mishap(*self, steps, mishap);
+    fn plan_fault(&self, steps: u32, fault: Fault) {
+        TracerType::plan_fault(*self, steps, fault);
     }
 
     fn plan_destructor_failure(&self, steps: u32) {

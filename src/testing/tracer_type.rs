@@ -4,10 +4,10 @@
 //! The counts are kept beside the runtime's own, by the objects themselves, so that a test can
 //! compare the two.
 
-use super::mishap::{Left, Mishap, PlannedPanic};
 use crate::{
     abi::{self, ElementVTable, ErrorOut, Status},
     erased::{CellsMut, ElementType},
+    faults::type_code::{Fault, Left, PlannedPanic},
 };
 use std::{
     ffi::{CString, c_void},
@@ -93,9 +93,9 @@ struct Ground {
     built: AtomicU64,
     ended: AtomicU64,
     moved: AtomicU64,
-    /// Fallible steps until the mishap; negative: none is planned.
+    /// Fallible steps until the fault; negative: none is planned.
     countdown: AtomicI64,
-    mishap: Mutex<Mishap>,
+    fault: Mutex<Fault>,
     /// Destructors until one fails; negative: none is planned.
     destructor_countdown: AtomicI64,
     /// An object found itself overwritten, moved or ended twice.
@@ -258,9 +258,9 @@ impl Ground {
         if self.countdown.load(Relaxed) < 0 || self.countdown.fetch_sub(1, Relaxed) != 0 {
             return Ok(());
         }
-        match *self.mishap.lock().unwrap_or_else(PoisonError::into_inner) {
-            Mishap::Fail => Err("a planned failure"),
-            Mishap::Panic => {
+        match *self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
+            Fault::Fail => Err("a planned failure"),
+            Fault::Panic => {
                 // Unwinds without the panic hook's message.
                 resume_unwind(Box::new(PlannedPanic))
             }
@@ -474,7 +474,7 @@ impl TracerType {
             ended: AtomicU64::new(0),
             moved: AtomicU64::new(0),
             countdown: AtomicI64::new(-1),
-            mishap: Mutex::new(Mishap::Fail),
+            fault: Mutex::new(Fault::Fail),
             destructor_countdown: AtomicI64::new(-1),
             broken: AtomicBool::new(false),
         }));
@@ -564,8 +564,8 @@ impl TracerType {
     }
 
     /// Has the construction, copy, assignment or relocation after `steps` more go wrong, once.
-    pub fn plan_mishap(self, steps: u32, mishap: Mishap) {
-        *self.ground.mishap.lock().unwrap_or_else(PoisonError::into_inner) = mishap;
+    pub fn plan_fault(self, steps: u32, fault: Fault) {
+        *self.ground.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
         self.ground.countdown.store(steps.into(), Relaxed);
     }
 
@@ -577,7 +577,7 @@ impl TracerType {
     /// Takes plans back; says which of them had not happened yet.
     pub fn cancel_plans(self) -> Left {
         Left {
-            mishap: self.ground.countdown.swap(-1, Relaxed) >= 0,
+            fault: self.ground.countdown.swap(-1, Relaxed) >= 0,
             destructor: self.ground.destructor_countdown.swap(-1, Relaxed) >= 0,
         }
     }

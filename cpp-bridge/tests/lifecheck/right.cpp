@@ -79,27 +79,27 @@ struct denizen::is_trivially_relocatable<constant> : std::true_type {};
 namespace {
 
 /* The stand-in of a type promises what the type does, no less and no more. */
-template <class T, class Guest = denizen::testing::guest<T>>
+template <class T, class FaultInjected = denizen::testing::fault_injected<T>>
 constexpr bool promises_the_same =
-    std::is_nothrow_default_constructible_v<T> == std::is_nothrow_default_constructible_v<Guest> &&
-    std::is_copy_constructible_v<T> == std::is_copy_constructible_v<Guest> &&
-    std::is_nothrow_copy_constructible_v<T> == std::is_nothrow_copy_constructible_v<Guest> &&
-    std::is_move_constructible_v<T> == std::is_move_constructible_v<Guest> &&
-    std::is_nothrow_move_constructible_v<T> == std::is_nothrow_move_constructible_v<Guest> &&
-    std::is_copy_assignable_v<T> == std::is_copy_assignable_v<Guest> &&
-    std::is_nothrow_copy_assignable_v<T> == std::is_nothrow_copy_assignable_v<Guest> &&
-    std::is_move_assignable_v<T> == std::is_move_assignable_v<Guest> &&
-    std::is_nothrow_move_assignable_v<T> == std::is_nothrow_move_assignable_v<Guest> &&
-    std::is_swappable_v<T> == std::is_swappable_v<Guest> &&
-    std::is_nothrow_swappable_v<T> == std::is_nothrow_swappable_v<Guest> &&
-    std::is_nothrow_destructible_v<T> == std::is_nothrow_destructible_v<Guest>;
+    std::is_nothrow_default_constructible_v<T> == std::is_nothrow_default_constructible_v<FaultInjected> &&
+    std::is_copy_constructible_v<T> == std::is_copy_constructible_v<FaultInjected> &&
+    std::is_nothrow_copy_constructible_v<T> == std::is_nothrow_copy_constructible_v<FaultInjected> &&
+    std::is_move_constructible_v<T> == std::is_move_constructible_v<FaultInjected> &&
+    std::is_nothrow_move_constructible_v<T> == std::is_nothrow_move_constructible_v<FaultInjected> &&
+    std::is_copy_assignable_v<T> == std::is_copy_assignable_v<FaultInjected> &&
+    std::is_nothrow_copy_assignable_v<T> == std::is_nothrow_copy_assignable_v<FaultInjected> &&
+    std::is_move_assignable_v<T> == std::is_move_assignable_v<FaultInjected> &&
+    std::is_nothrow_move_assignable_v<T> == std::is_nothrow_move_assignable_v<FaultInjected> &&
+    std::is_swappable_v<T> == std::is_swappable_v<FaultInjected> &&
+    std::is_nothrow_swappable_v<T> == std::is_nothrow_swappable_v<FaultInjected> &&
+    std::is_nothrow_destructible_v<T> == std::is_nothrow_destructible_v<FaultInjected>;
 template <class... Types>
 constexpr bool all_promise_the_same = (promises_the_same<Types> && ...);
 static_assert(all_promise_the_same<double, std::string, std::vector<double>,
                                    std::shared_ptr<std::string>, std::unique_ptr<std::string>,
                                    moody, rock, constant, broken::owner, broken::swaps,
                                    broken::moves_loudly, broken::quits>);
-/* And the struct around the value, which the stand-in is made of, no more than the value. */
+/* And the struct interpose the value, which the stand-in is made of, no more than the value. */
 template <class T, class Held = denizen::testing::detail::held<T>>
 constexpr bool held_promises_the_same =
     std::is_nothrow_copy_assignable_v<T> == std::is_nothrow_copy_assignable_v<Held> &&

@@ -38,7 +38,7 @@ use super::{
 };
 use crate::{
     abi::{self, Cast, CastLevel, LoopFn},
-    erased::{ElementType, counting},
+    erased::ElementType,
     faults,
     numpy_abi::{NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArrayMethod_Spec, flags::*, slots},
 };
@@ -78,11 +78,12 @@ enum Route {
 impl Route {
     /// The same with the client's loop counting its elements, where a process asked for that.
     fn counted(self) -> Self {
-        if !faults::counts_elements() {
+        if !faults::elements_can_fail() {
             return self;
         }
         let counted = |client: Client| {
-            let (function, context) = counting::counted_loop(client.function, client.context, 0);
+            let (function, context) =
+                faults::elements::fault_injected_loop(client.function, client.context, 0);
             Client { function, context }
         };
         match self {

@@ -7,7 +7,7 @@
 
 use super::*;
 use crate::testing::{
-    Kind, Mishap, TracerType,
+    Fault, Kind, TracerType,
     legacy::{
         Array, LEGACY_KINDS as KINDS, LegacyStep as Step, Seen, put, raw_copy, run_legacy, seen,
         set,
@@ -210,10 +210,10 @@ fn an_array_survives_without_memory_for_its_objects() {
         set(tracer, array.cell(index), 1).unwrap();
     }
     let other = Array::managed(3);
-    tracer.plan_mishap(0, Mishap::Fail);
+    tracer.plan_fault(0, Fault::Fail);
     assert!(unsafe { touch(other.cell(0), tracer.element) }.is_err());
     assert_eq!(values(tracer, &other), [Seen::Vacant; 3]);
-    tracer.plan_mishap(0, Mishap::Panic);
+    tracer.plan_fault(0, Fault::Panic);
     assert!(put(tracer, other.cell(0), 2).is_err());
     assert_eq!(values(tracer, &other), [Seen::Vacant; 3]);
     put(tracer, other.cell(0), 2).unwrap();
@@ -239,7 +239,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             3 => (place(), place()).prop_map(|((a, i), (b, j))| Step::RawSwap(a, i, b, j)),
             1 => (place(), any::<u8>()).prop_map(|((a, i), b)| Step::Noise(a, i, b)),
             1 => Just(Step::Sweep),
-            1 => (0..6u32, any::<bool>()).prop_map(|(k, panic)| Step::Mishap(k, panic)),
+            1 => (0..6u32, any::<bool>()).prop_map(|(k, panic)| Step::Fault(k, panic)),
             1 => (0..4u32).prop_map(Step::FailAllocation),
         ],
         1..80,

@@ -130,7 +130,7 @@ public:
             switch (step.what) {
             case op::fail_allocation: heap.countdown = step.numbers[0]; break;
             case op::fail_element:
-                if (values_.is_guest) {
+                if (values_.is_fault_injected) {
                     planned.countdown = step.numbers[0];
                     planned.odd = step.numbers[1] != 0;
                 } else {
@@ -153,7 +153,7 @@ public:
     static void cancel_plans() noexcept
     {
         heap.countdown = -1;
-        planned = mishap();
+        planned = fault_plan();
     }
 
 private:

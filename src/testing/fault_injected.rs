@@ -1,12 +1,12 @@
 //! A vtable around another one, in which batches fail at the element that was planned.
 
-use super::{
-    heap,
-    mishap::{self, Mishap, PlannedPanic},
-};
+use super::heap;
 use crate::{
     abi::{self, CopyFn, ElementVTable, ErrorOut, Status},
-    erased::around::{client, life_batches},
+    faults::{
+        interpose::{client, life_batches},
+        type_code::{self, Fault, PlannedPanic},
+    },
 };
 use std::{
     ffi::c_void,
@@ -37,13 +37,13 @@ unsafe fn batch(
     error_out: *mut ErrorOut,
     run: impl FnOnce(usize) -> Status,
 ) -> Status {
-    let due = mishap::due(count);
+    let due = type_code::due(count);
     let reached = due.map_or(count, |(before, _)| before);
-    let status = mishap::armed(|| heap::scope(|| run(reached)));
+    let status = type_code::armed(|| heap::scope(|| run(reached)));
     let Some((done, how)) = due.filter(|_| status == abi::OK) else { return status };
     let message = match how {
-        Mishap::Fail => "a planned failure",
-        Mishap::Panic => match catch_unwind(|| resume_unwind(Box::new(PlannedPanic))) {
+        Fault::Fail => "a planned failure",
+        Fault::Panic => match catch_unwind(|| resume_unwind(Box::new(PlannedPanic))) {
             Ok(()) => "no panic",
             Err(_) => "a planned panic",
         },
@@ -69,7 +69,7 @@ unsafe extern "C" fn destroy(
         let vtable = client(context);
         let Some(destroy) = vtable.destroy else { return abi::OK };
         let status = heap::scope(|| destroy(vtable.context, cells, stride, count, error_out));
-        if status == abi::OK && mishap::destructor_due(count) {
+        if status == abi::OK && type_code::destructor_due(count) {
             return (*error_out).fail(abi::ERROR_RUNTIME, "a planned destructor failure");
         }
         status

@@ -1,4 +1,4 @@
-//! Functions that stand in a vtable for a client's own, which they know by their context.
+//! Interposed functions: they stand in a vtable for a client's own, which they know by their context.
 
 use crate::abi::ElementVTable;
 use std::ffi::c_void;
@@ -40,7 +40,7 @@ macro_rules! batches {
 /// `copy_construct`, `assign`, `relocate`.
 macro_rules! life_batches {
     ($batch:ident) => {
-        $crate::erased::around::batches! {
+        $crate::faults::interpose::batches! {
             $batch;
             construct(cells: *mut u8, stride: isize; count,)
             copy_construct(

@@ -1,48 +1,52 @@
-//! Functions of a client that count their elements, so that each element can fail once.
+//! Functions that stand for a client's own and count their elements, so that each element can fail once.
 //!
 //! Where the process was started with `DENIZEN_FAULTS=1`, a type's functions are replaced at its
 //! registration by these, which know the client's own by their context. A batch in which an element
 //! is to fail is handed over up to that element; the failure is then reported as the client would.
 //! Functions that end objects do their work first, and sorts fail before it or after it.
 
-use super::around::{batches, client, life_batches};
-use crate::{
-    abi::{self, ConstructFn, ElementVTable, ErrorOut, LoopFn, PyObject, Sink, Status},
-    faults,
-};
+use super::interpose::{batches, client, life_batches};
+use crate::abi::{self, ConstructFn, ElementVTable, ErrorOut, LoopFn, PyObject, Sink, Status};
 use std::ffi::c_void;
 
-/// The client's vtable, with each of its functions replaced by one that counts. The copy that these
+/// The client's vtable, with each of its functions replaced by a fault-injected one. The copy that these
 /// refer to lives forever.
-pub(super) fn counted(client: ElementVTable) -> ElementVTable {
+pub(crate) fn fault_injected(client: ElementVTable) -> ElementVTable {
     let context: *const ElementVTable = Box::leak(Box::new(client));
-    let mut counted = client;
-    counted.context = context.cast_mut().cast();
+    let mut injected = client;
+    injected.context = context.cast_mut().cast();
     macro_rules! replace {
         ($($member:ident)*) => {
-            $(counted.$member = client.$member.map(|_| $member as _);)*
+            $(injected.$member = client.$member.map(|_| $member as _);)*
         };
     }
     replace!(construct copy_construct assign relocate destroy);
     replace!(compare sort argsort nonzero hash heap_bytes);
     replace!(to_text from_text save load to_python from_python traverse);
-    counted
+    injected
 }
 
-/// A loop that counts, and its context. Its dimensions are that of the iterations and `core` more.
-pub fn counted_loop(function: LoopFn, context: *mut c_void, core: usize) -> (LoopFn, *mut c_void) {
-    let counted = Box::leak(Box::new(Counted { function, context, core }));
-    (run_loop, std::ptr::from_mut(counted).cast())
+/// A loop whose elements can fail, and its context. Its dimensions are that of the iterations and `core` more.
+pub fn fault_injected_loop(
+    function: LoopFn,
+    context: *mut c_void,
+    core: usize,
+) -> (LoopFn, *mut c_void) {
+    let injected = Box::leak(Box::new(Injected { function, context, core }));
+    (run_loop, std::ptr::from_mut(injected).cast())
 }
 
-/// An identity that counts, and its context.
-pub fn counted_identity(function: ConstructFn, context: *mut c_void) -> (ConstructFn, *mut c_void) {
-    let counted = Box::leak(Box::new(Counted { function, context, core: 0 }));
-    (construct_identity, std::ptr::from_mut(counted).cast())
+/// An identity that can fail, and its context.
+pub fn fault_injected_identity(
+    function: ConstructFn,
+    context: *mut c_void,
+) -> (ConstructFn, *mut c_void) {
+    let injected = Box::leak(Box::new(Injected { function, context, core: 0 }));
+    (construct_identity, std::ptr::from_mut(injected).cast())
 }
 
 /// A client's function with what belongs to it.
-struct Counted<F> {
+struct Injected<F> {
     function: F,
     context: *mut c_void,
     core: usize,
@@ -71,7 +75,7 @@ unsafe fn batch(
     error_out: *mut ErrorOut,
     run: impl Fn(usize) -> Status,
 ) -> Status {
-    let Some(due) = faults::failing_element(count) else { return run(count) };
+    let Some(due) = super::failing_element(count) else { return run(count) };
     let status = if due == 0 { abi::OK } else { run(due) };
     // SAFETY: the caller's promise.
     if status == abi::OK { unsafe { fail(name, error_out, due) } } else { status }
@@ -82,7 +86,7 @@ unsafe fn batch(
 /// # Safety
 /// As for [`fail`].
 unsafe fn single(name: &str, error_out: *mut ErrorOut, run: impl FnOnce() -> Status) -> Status {
-    if faults::failing_element(1).is_some() {
+    if super::failing_element(1).is_some() {
         // SAFETY: the caller's promise.
         return unsafe { fail(name, error_out, 0) };
     }
@@ -140,7 +144,7 @@ unsafe extern "C" fn destroy(
             Some(own) => own(client.context, cells, stride, count, error_out),
             None => abi::OK,
         };
-        if faults::failing_element(count).is_some() {
+        if super::failing_element(count).is_some() {
             fail("destroy", error_out, count)
         } else {
             status
@@ -221,7 +225,7 @@ unsafe extern "C" fn to_python(
     // SAFETY: the client's own contract.
     unsafe {
         let client = client(context);
-        match client.to_python.filter(|_| faults::failing_element(1).is_none()) {
+        match client.to_python.filter(|_| super::failing_element(1).is_none()) {
             Some(own) => own(client.context, cell, error_out),
             None => {
                 fail("to_python", error_out, 0);
@@ -252,15 +256,15 @@ unsafe extern "C" fn run_loop(
     strides: *const isize,
     error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: a context of `counted_loop`, and the client's own contract: there are `core` more
+    // SAFETY: a context of `fault_injected_loop`, and the client's own contract: there are `core` more
     // dimensions, and fewer iterations are a loop as well.
     unsafe {
-        let counted = &*context.cast::<Counted<LoopFn>>();
-        let given = std::slice::from_raw_parts(dimensions, 1 + counted.core);
+        let injected = &*context.cast::<Injected<LoopFn>>();
+        let given = std::slice::from_raw_parts(dimensions, 1 + injected.core);
         batch("a loop", given[0] as usize, error_out, |count| {
             if count == given[0] as usize {
-                return (counted.function)(
-                    counted.context,
+                return (injected.function)(
+                    injected.context,
                     arguments,
                     dimensions,
                     strides,
@@ -269,7 +273,7 @@ unsafe extern "C" fn run_loop(
             }
             let mut part = given.to_vec();
             part[0] = count as isize;
-            (counted.function)(counted.context, arguments, part.as_ptr(), strides, error_out)
+            (injected.function)(injected.context, arguments, part.as_ptr(), strides, error_out)
         })
     }
 }
@@ -281,11 +285,11 @@ unsafe extern "C" fn construct_identity(
     count: usize,
     error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: a context of `counted_identity`, and the client's own contract.
+    // SAFETY: a context of `fault_injected_identity`, and the client's own contract.
     unsafe {
-        let counted = &*context.cast::<Counted<ConstructFn>>();
+        let injected = &*context.cast::<Injected<ConstructFn>>();
         batch("an identity", count, error_out, |count| {
-            (counted.function)(counted.context, cells, stride, count, error_out)
+            (injected.function)(injected.context, cells, stride, count, error_out)
         })
     }
 }
