@@ -8,7 +8,7 @@ use denizen::{
     faults,
     handler::{calloc, free, malloc, note, realloc, refusal, set_unraisable_hook},
     segment::Segment,
-    testing::{Allocator, Fault, Kind, TracerType},
+    testing::{Allocator, Fault, Storage, TracerType},
 };
 use libfuzzer_sys::fuzz_target;
 use std::{cell::Cell, ffi::c_void, ptr, sync::Once};
@@ -124,7 +124,7 @@ enum Step {
 
 #[derive(Arbitrary, Debug)]
 struct Input {
-    kind: u8,
+    storage: u8,
     steps: Vec<Step>,
 }
 
@@ -390,8 +390,9 @@ impl Model {
         let tracer = self.tracer;
         let (element, may_fail) = (tracer.element, self.element_fails);
         let no_memory = self.allocation_fails;
-        let canonical =
-            |value: i64| Some(value).filter(|v| tracer.kind() != Kind::ZeroDefault || *v != 0);
+        let canonical = |value: i64| {
+            Some(value).filter(|v| tracer.storage() != Storage::ZeroDefault || *v != 0)
+        };
         let Some(array) = self.slot(slot) else { return };
         // SAFETY: the array is the handler's.
         let segment = unsafe { Segment::find(array.start.cast()) }.expect("a segment of ours");
@@ -474,10 +475,14 @@ impl Model {
 fuzz_target!(|input: Input| {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| set_unraisable_hook(unraisable));
-    let kind = Kind::ALL[usize::from(input.kind) % Kind::ALL.len()];
+    let storage = Storage::ALL[usize::from(input.storage) % Storage::ALL.len()];
     let mut model = Model {
-        tracer: TracerType::borrow(kind),
-        other: TracerType::borrow(if kind == Kind::Tagged { Kind::Boxed } else { Kind::Tagged }),
+        tracer: TracerType::borrow(storage),
+        other: TracerType::borrow(if storage == Storage::Tagged {
+            Storage::Boxed
+        } else {
+            Storage::Tagged
+        }),
         allocator: Allocator::borrow(),
         slots: [const { None }; SLOTS],
         allocation_fails: false,

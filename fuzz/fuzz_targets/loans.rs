@@ -4,7 +4,7 @@
 
 use arbitrary::Arbitrary;
 use denizen::{
-    abi::{self, ElementVTable, OK, ErrorOut, Status},
+    abi::{self, ElementVTable, ErrorOut, OK, Status},
     erased::ElementType,
     faults,
     lock::Borrow,

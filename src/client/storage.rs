@@ -400,7 +400,7 @@ decided!(InlineVacant, InlineDefault, Boxed, Automatic);
 
 /// A storage that is only known at run time.
 pub(crate) struct CellLayout<T> {
-    pub(super) kind: abi::Storage,
+    pub(super) storage: abi::Storage,
     pub(super) zero: abi::ZeroBytes,
     pub(super) size: usize,
     marker: PhantomData<fn() -> T>,
@@ -414,13 +414,13 @@ impl<T> Clone for CellLayout<T> {
 impl<T> Copy for CellLayout<T> {}
 
 impl<T: 'static> CellLayout<T> {
-    pub(super) const fn new(kind: abi::Storage, zero: abi::ZeroBytes, size: usize) -> Self {
-        CellLayout { kind, zero, size, marker: PhantomData }
+    pub(super) const fn new(storage: abi::Storage, zero: abi::ZeroBytes, size: usize) -> Self {
+        CellLayout { storage, zero, size, marker: PhantomData }
     }
 
     /// Whether cells are exactly T.
     pub(super) const fn is_inline(self) -> bool {
-        self.kind == abi::STORAGE_INLINE
+        self.storage == abi::STORAGE_INLINE
     }
 
     /// The object in a live cell.
@@ -429,7 +429,7 @@ impl<T: 'static> CellLayout<T> {
     /// `cell` is live and stored as this layout says.
     #[inline(always)]
     pub(crate) unsafe fn object(self, cell: *mut u8) -> *mut T {
-        if self.kind == abi::STORAGE_BOXED {
+        if self.storage == abi::STORAGE_BOXED {
             // SAFETY: a boxed cell holds a pointer to its object.
             unsafe { cell.cast::<*mut T>().read() }
         } else {
@@ -445,7 +445,7 @@ impl<T: 'static> CellLayout<T> {
     pub(super) unsafe fn is_vacant(self, cell: *const u8) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.kind, self.zero) {
+            match (self.storage, self.zero) {
                 (abi::STORAGE_BOXED, _) => <Boxed as Storage<T>>::is_vacant(cell),
                 (abi::STORAGE_TAGGED, _) => <Tagged as Storage<T>>::is_vacant(cell),
                 (_, abi::ZERO_DEFAULT) => <InlineDefault as Storage<T>>::is_vacant(cell),
@@ -461,7 +461,7 @@ impl<T: 'static> CellLayout<T> {
     pub(super) unsafe fn store(self, cell: *mut u8, value: T) {
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.kind, self.zero) {
+            match (self.storage, self.zero) {
                 (abi::STORAGE_BOXED, _) => <Boxed as Storage<T>>::store(cell, value),
                 (abi::STORAGE_TAGGED, _) => <Tagged as Storage<T>>::store(cell, value),
                 (_, abi::ZERO_DEFAULT) => <InlineDefault as Storage<T>>::store(cell, value),

@@ -11,7 +11,7 @@ use crate::{
     erased::Failure,
     lock::{Request, acquire_all},
     segment::Segment,
-    testing::{Fault, Kind, TracerType},
+    testing::{Fault, Storage, TracerType},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -41,7 +41,7 @@ fn filled(tracer: TracerType, count: usize) -> (*mut c_void, Segment) {
 
 #[test]
 fn a_note_hints_at_cells_that_fit_and_is_for_one_allocation() {
-    let element = TracerType::new(Kind::Tagged).element;
+    let element = TracerType::new(Storage::Tagged).element;
     let size = element.size();
     // An array without cells asks for one byte.
     for (bytes, fits) in [(0, true), (1, true), (size, true), (7 * size, true)].into_iter().chain([
@@ -106,26 +106,26 @@ fn a_segment_of_structures_is_zero_and_of_no_type_and_moves_as_bytes() {
 
 #[test]
 fn a_refused_realloc_says_why_and_leaves_all_as_it_was() {
-    for kind in [Kind::SelfPointing, Kind::SelfPointingNoPromise] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::SelfPointing, Storage::SelfPointingNoPromise] {
+        let tracer = TracerType::new(storage);
         let (cells, segment) = filled(tracer, 10);
         let refused = |bytes: usize| {
             let asking = refusal::Asking::begin();
-            assert!(unsafe { realloc(MEMORY, cells, bytes) }.is_null(), "{kind:?}");
-            assert_eq!((tracer.counts().live, segment_at(cells)), (10, segment), "{kind:?}");
-            assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{kind:?}");
+            assert!(unsafe { realloc(MEMORY, cells, bytes) }.is_null(), "{storage:?}");
+            assert_eq!((tracer.counts().live, segment_at(cells)), (10, segment), "{storage:?}");
+            assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{storage:?}");
             asking.end()
         };
         tracer.plan_fault(4, Fault::Fail);
-        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{kind:?}");
+        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{storage:?}");
         let mut reading = [Request::new(segment.lock(), 0..8, false)];
         let guard = acquire_all(&mut reading).unwrap();
-        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{kind:?}");
+        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{storage:?}");
         drop(guard);
         // There NumPy's own `MemoryError` says it all.
-        assert_eq!(refused(1 << 50), None, "{kind:?}");
+        assert_eq!(refused(1 << 50), None, "{storage:?}");
         unsafe { free(MEMORY, cells, 1) };
-        assert_eq!(tracer.counts().live, 0, "{kind:?}");
+        assert_eq!(tracer.counts().live, 0, "{storage:?}");
     }
 }
 
@@ -147,8 +147,8 @@ fn the_first_reason_is_kept_for_who_asks_and_given_back_where_nobody_does() {
 #[test]
 fn destructors_that_fail_are_told_to_the_hook() {
     set_unraisable_hook(|failure| UNRAISABLE.with_borrow_mut(|heard| heard.push(failure.clone())));
-    for kind in Kind::ALL {
-        let tracer = TracerType::new(kind);
+    for storage in Storage::ALL {
+        let tracer = TracerType::new(storage);
         // A default of zero bytes has nothing to destroy.
         let (cells, _) = filled(tracer, 10);
         let ended = segment_at(cells).bitmap().unwrap().count(0, 10) > 0;
@@ -159,9 +159,9 @@ fn destructors_that_fail_are_told_to_the_hook() {
         };
         tracer.plan_destructor_failure(1);
         let cells = unsafe { realloc(MEMORY, cells, 4 * tracer.element.size()) };
-        assert_eq!((cells.is_null(), heard()), (false, usize::from(ended)), "{kind:?}");
+        assert_eq!((cells.is_null(), heard()), (false, usize::from(ended)), "{storage:?}");
         tracer.plan_destructor_failure(1);
         unsafe { free(MEMORY, cells, 1) };
-        assert_eq!((heard(), tracer.counts().live), (usize::from(ended), 0), "{kind:?}");
+        assert_eq!((heard(), tracer.counts().live), (usize::from(ended), 0), "{storage:?}");
     }
 }

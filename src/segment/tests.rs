@@ -6,7 +6,7 @@
 )]
 
 use super::*;
-use crate::testing::{Allocator, Counts, Fault, Kind, TracerType};
+use crate::testing::{Allocator, Counts, Fault, Storage, TracerType};
 
 pub(super) fn bound(tracer: TracerType, count: usize) -> Segment {
     let bytes = count * tracer.element.size();
@@ -65,26 +65,27 @@ fn each_interior_pointer_finds_its_segment_and_neighbours_do_not() {
 }
 
 #[test]
-fn free_destroys_what_is_live_once_for_every_kind() {
-    for kind in Kind::ALL {
-        let tracer = TracerType::new(kind);
+fn free_destroys_what_is_live_once_for_every_storage() {
+    for storage in Storage::ALL {
+        let tracer = TracerType::new(storage);
         let segment = bound(tracer, 1000);
         fill(tracer, segment, 0..100);
         fill(tracer, segment, 163..164);
         fill(tracer, segment, 900..1000);
-        assert_eq!(live(tracer), 201, "{kind:?}");
+        assert_eq!(live(tracer), 201, "{storage:?}");
         unsafe { segment.destroy(50..60).unwrap() };
-        assert_eq!(live(tracer), 191, "{kind:?}");
+        assert_eq!(live(tracer), 191, "{storage:?}");
         assert_eq!(segment.bitmap().unwrap().count(0, 1000), 191);
         unsafe { segment.free().unwrap() };
-        assert_eq!(live(tracer), 0, "{kind:?}");
+        assert_eq!(live(tracer), 0, "{storage:?}");
         assert_eq!(tracer.element.counters().read().reconciled, 0);
     }
 }
 
 #[test]
 fn a_wrong_hint_is_harmless() {
-    let (hint, other) = (TracerType::new(Kind::OverAligned), TracerType::new(Kind::NoPromise));
+    let (hint, other) =
+        (TracerType::new(Storage::OverAligned), TracerType::new(Storage::NoPromise));
     let segment = Segment::allocate(6400, 8, Some(hint.element), false).unwrap();
     assert_eq!(segment.element().map(ElementType::name), None);
     segment.bind(other.element).unwrap();
@@ -98,7 +99,7 @@ fn a_wrong_hint_is_harmless() {
 
 #[test]
 fn binding_late_makes_garbage_vacant() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     let segment = Segment::allocate(100, 1, None, false).unwrap();
     unsafe { segment.cells().write_bytes(0xcc, 100) };
     segment.bind(tracer.element).unwrap();
@@ -109,9 +110,9 @@ fn binding_late_makes_garbage_vacant() {
 }
 
 #[test]
-fn resize_keeps_values_and_destroys_the_tail_once_for_every_kind() {
-    for kind in Kind::ALL {
-        let tracer = TracerType::new(kind);
+fn resize_keeps_values_and_destroys_the_tail_once_for_every_storage() {
+    for storage in Storage::ALL {
+        let tracer = TracerType::new(storage);
         let size = tracer.element.size();
         let mut segment = bound(tracer, 10);
         fill(tracer, segment, 0..10);
@@ -123,26 +124,26 @@ fn resize_keeps_values_and_destroys_the_tail_once_for_every_kind() {
             segment = unsafe { segment.resize(count * size + extra).unwrap().segment };
             assert_eq!(segment.cell_count(), count);
             for (index, value_before) in values.iter().enumerate() {
-                assert_eq!(value(tracer, segment, index), *value_before, "{kind:?}");
+                assert_eq!(value(tracer, segment, index), *value_before, "{storage:?}");
             }
-            assert_eq!(live(tracer), kept as i64, "{kind:?}: {count}");
+            assert_eq!(live(tracer), kept as i64, "{storage:?}: {count}");
             assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
             fill(tracer, segment, 0..count);
         }
         unsafe { segment.free().unwrap() };
-        assert_eq!(live(tracer), 0, "{kind:?}");
+        assert_eq!(live(tracer), 0, "{storage:?}");
     }
 }
 
 #[test]
 fn a_resize_that_fails_leaves_the_segment_whole() {
-    for kind in [Kind::SelfPointing, Kind::SelfPointingNoPromise, Kind::Inline] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::SelfPointing, Storage::SelfPointingNoPromise, Storage::Inline] {
+        let tracer = TracerType::new(storage);
         let segment = bound(tracer, 200);
         fill(tracer, segment, 0..70);
         fill(tracer, segment, 100..200);
         let mut sizes = vec![1 << 50, usize::MAX - 64];
-        if kind != Kind::Inline {
+        if storage != Storage::Inline {
             sizes.push(1 << 16);
         }
         for bytes in sizes {
@@ -162,21 +163,25 @@ fn a_resize_that_fails_leaves_the_segment_whole() {
 
 #[test]
 fn objects_that_lie_apart_arrive_at_their_places() {
-    for kind in Kind::ALL {
+    for storage in Storage::ALL {
         for apart in [&[0][..], &[1], &[63], &[64], &[127], &[0, 63], &[5, 70, 129]] {
             for offset in [0, 1, 64] {
-                let tracer = TracerType::new(kind);
+                let tracer = TracerType::new(storage);
                 let (from, to) = (bound(tracer, 130), bound(tracer, 200));
                 apart.iter().for_each(|index| fill(tracer, from, *index..index + 1));
                 unsafe { from.relocate(0..130, to, offset).unwrap() };
-                assert_eq!(live(tracer), apart.len() as i64, "{kind:?}");
+                assert_eq!(live(tracer), apart.len() as i64, "{storage:?}");
                 for index in apart {
                     let arrived = to.bitmap().unwrap().get(index + offset, 1);
-                    assert_eq!((arrived, from.bitmap().unwrap().count(0, 130)), (1, 0), "{kind:?}");
-                    assert_eq!(value(tracer, to, index + offset), *index as i64 + 1, "{kind:?}");
+                    assert_eq!(
+                        (arrived, from.bitmap().unwrap().count(0, 130)),
+                        (1, 0),
+                        "{storage:?}"
+                    );
+                    assert_eq!(value(tracer, to, index + offset), *index as i64 + 1, "{storage:?}");
                 }
                 for segment in [from, to] {
-                    assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{kind:?}");
+                    assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{storage:?}");
                     unsafe { segment.free().unwrap() };
                 }
             }
@@ -199,7 +204,7 @@ fn a_segment_in_use_is_not_resized() {
 
 #[test]
 fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     let segment = bound(tracer, 300);
     fill(tracer, segment, 0..150);
     // Somebody swaps halves as bytes.
@@ -237,8 +242,8 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
 
 #[test]
 fn threads_on_disjoint_cells_lose_no_object_and_no_bit() {
-    for kind in [Kind::Boxed, Kind::NoPromise, Kind::SelfPointing] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::Boxed, Storage::NoPromise, Storage::SelfPointing] {
+        let tracer = TracerType::new(storage);
         let bytes = 1000 * tracer.element.size();
         // The type is settled by whoever comes first.
         let segment = Segment::allocate(bytes, 64, None, false).unwrap();
@@ -267,7 +272,7 @@ fn threads_on_disjoint_cells_lose_no_object_and_no_bit() {
 
 #[test]
 fn a_cell_of_an_untouched_segment_is_booked_alone_as_in_company() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     for count in [1, 2, 100] {
         let segment = bound(tracer, 100);
         let mut cells = unsafe { segment.run_mut(tracer.element, 0..count) };
@@ -283,7 +288,7 @@ fn a_cell_of_an_untouched_segment_is_booked_alone_as_in_company() {
 
 #[test]
 fn fields_of_a_structured_type_are_not_booked_as_cells() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     let segment = bound(tracer, 30);
     // Every third 8 bytes but for four of them: not a stride of whole cells.
     let cells = unsafe { CellsMut::new(segment.cells().as_ptr().add(4), 12, 15, Exclusive::own()) };
@@ -294,7 +299,7 @@ fn fields_of_a_structured_type_are_not_booked_as_cells() {
 
 #[test]
 fn a_run_that_leaves_the_segment_has_no_bits() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     // What was cut off is still memory of the block.
     let segment = unsafe { bound(tracer, 100).resize(70 * 8).unwrap().segment };
     fill(tracer, segment, 69..70);
@@ -325,8 +330,8 @@ fn build_at(tracer: TracerType, segment: Segment, offset: usize, value: i64) {
 #[test]
 fn other_fields_between_the_cells_of_a_hinted_segment_are_never_taken_for_objects() {
     // Ten records of two cells and eight bytes of something else.
-    for kind in [Kind::Boxed, Kind::ZeroDefault] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::Boxed, Storage::ZeroDefault] {
+        let tracer = TracerType::new(storage);
         let segment = Segment::allocate(240, 64, Some(tracer.element), true).unwrap();
         let garbage = |segment: Segment, record: usize| unsafe {
             segment.cells().as_ptr().add(record * 24 + 16).cast::<u64>()
@@ -353,7 +358,7 @@ fn other_fields_between_the_cells_of_a_hinted_segment_are_never_taken_for_object
 
 #[test]
 fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     // Records of 17 bytes: the last one ends in the middle of a cell.
     let segment = Segment::allocate(17 * 8, 64, Some(tracer.element), true).unwrap();
     unsafe { segment.cells().as_ptr().write_bytes(0x11, 17 * 8) };
@@ -370,7 +375,7 @@ fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
 
 #[test]
 fn bytes_behind_the_last_cell_are_no_part_of_one_that_grows_there() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     for (bytes, grown) in [(10 * 8 + 4, 20 * 8), (10 * 8 + 4, 50_000)] {
         let segment = Segment::allocate(bytes, 64, Some(tracer.element), true).unwrap();
         segment.bind(tracer.element).unwrap();
@@ -385,7 +390,7 @@ fn bytes_behind_the_last_cell_are_no_part_of_one_that_grows_there() {
 
 #[test]
 fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     let segment = Segment::allocate(80, 64, Some(tracer.element), true).unwrap();
     let mut spare = [0_u64; 2];
     unsafe {
@@ -410,7 +415,7 @@ fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
 #[test]
 fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
     for (bind_first, freed) in [(true, 10), (false, 0)] {
-        let tracer = TracerType::new(Kind::Boxed);
+        let tracer = TracerType::new(Storage::Boxed);
         let segment = Segment::allocate(20 * 8, 64, Some(tracer.element), true).unwrap();
         if bind_first {
             segment.bind(tracer.element).unwrap();
@@ -441,8 +446,8 @@ fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
 #[test]
 fn a_hosted_segment_lives_and_dies_like_any_other() {
     let allocator = Allocator::borrow();
-    for kind in Kind::ALL {
-        let tracer = TracerType::new(kind);
+    for storage in Storage::ALL {
+        let tracer = TracerType::new(storage);
         let size = tracer.element.size();
         let source = allocator.source();
         let segment =
@@ -493,7 +498,7 @@ fn memory_of_ours_that_comes_back_from_a_host_is_refused() {
 
 #[test]
 fn foreign_cells_are_counted_as_foreign() {
-    let tracer = TracerType::new(Kind::Inline);
+    let tracer = TracerType::new(Storage::Inline);
     let mut memory = [0u64; 20];
     let mut cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), 16, 10, Exclusive::own()) };
     let ledger = Ledger::open(tracer.element, None, &cells);
@@ -511,7 +516,7 @@ fn the_dependency_is_released_once_with_the_segment() {
     unsafe extern "C" fn count(context: *mut std::ffi::c_void) {
         unsafe { *context.cast::<u32>() += 1 };
     }
-    let tracer = TracerType::new(Kind::SelfPointing);
+    let tracer = TracerType::new(Storage::SelfPointing);
     let mut released = 0u32;
     unsafe {
         let segment = bound(tracer, 10);
@@ -555,7 +560,7 @@ mod lent {
 #[test]
 fn who_shows_cells_hears_before_they_go_and_after_they_moved() {
     lent::install();
-    let tracer = TracerType::new(Kind::MoveOnly);
+    let tracer = TracerType::new(Storage::MoveOnly);
     let mut segment = bound(tracer, 10);
     unsafe { segment.materialise(0..10).unwrap() };
     let at = |segment: Segment, index: usize| segment.cell_address(index).as_ptr().addr();
@@ -582,7 +587,7 @@ fn who_shows_cells_hears_before_they_go_and_after_they_moved() {
     unsafe { segment.free().unwrap() };
     assert_eq!(lent::said(), [("take back", start, 10_000)]);
     // Cells of types with copies are never lent.
-    let other = TracerType::new(Kind::Boxed);
+    let other = TracerType::new(Storage::Boxed);
     unsafe { bound(other, 10).resize(8000).unwrap().segment.free().unwrap() };
     assert_eq!((lent::said(), live(tracer)), (vec![], 0));
     loan_ends();

@@ -1,7 +1,7 @@
 //! One sequence on a type, what it finds, and the smallest test that shows it.
 
 use super::{
-    Kind, Operation, checked::MOST_CELLS, heap, hooks, lifecheck::Target, model,
+    Operation, Storage, checked::MOST_CELLS, heap, hooks, lifecheck::Target, model,
     tracer_type::TracerType,
 };
 use crate::faults::{self, type_code};
@@ -66,7 +66,7 @@ fn once<T: Target>(operations: &[Operation], fills: bool) -> Result<Option<Strin
     let checked = T::checked();
     type_code::cancel();
     faults::cancel();
-    let other = TracerType::borrow(Kind::OverAligned);
+    let other = TracerType::borrow(Storage::OverAligned);
     let watch = heap::Watch::begin(fills);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         model::run_on(&checked, other.element, operations);

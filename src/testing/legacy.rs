@@ -7,7 +7,7 @@
     reason = "every block works on cells of an `Array`, which the model's thread owns alone"
 )]
 
-use super::{Fault, Kind, TracerType};
+use super::{Fault, Storage, TracerType};
 use crate::{
     erased::{CellsMut, Exclusive, Failure},
     faults,
@@ -21,7 +21,7 @@ use crate::{
 use std::ptr;
 
 /// Kinds of objects that are in such cells: none tells by its bytes whether it is live.
-pub const LEGACY_KINDS: [Kind; 2] = [Kind::NoPromise, Kind::SelfPointingNoPromise];
+pub const LEGACY_STORAGES: [Storage; 2] = [Storage::NoPromise, Storage::SelfPointingNoPromise];
 
 /// An array of a legacy dtype in handler mode, or memory of somebody else.
 pub struct Array {
@@ -390,12 +390,12 @@ impl Model {
 
 impl LegacyStep {
     /// Any six bytes are a step.
-    pub fn from_bytes([kind, a, i, b, j, value]: [u8; 6]) -> LegacyStep {
+    pub fn from_bytes([opcode, a, i, b, j, value]: [u8; 6]) -> LegacyStep {
         let (a, i) = (usize::from(a) % 5, usize::from(i) % 12);
         let (b, j) = (usize::from(b) % 5, usize::from(j) % 12);
         // The first is foreign memory, which stays.
         let array = 1 + a % 4;
-        match kind % 32 {
+        match opcode % 32 {
             0..2 => LegacyStep::New(i),
             2 => LegacyStep::Drop(array),
             3 => LegacyStep::Resize(array, i),
@@ -413,12 +413,12 @@ impl LegacyStep {
     }
 }
 
-/// Runs `steps` on arrays of one kind of object, and frees all.
+/// Runs `steps` on arrays of one storage of object, and frees all.
 ///
 /// # Panics
 /// A cell shows what it should not, or an object is lost or ended twice.
-pub fn run_legacy(kind: Kind, steps: &[LegacyStep]) {
-    let tracer = TracerType::borrow(kind);
+pub fn run_legacy(storage: Storage, steps: &[LegacyStep]) {
+    let tracer = TracerType::borrow(storage);
     let live = || {
         let live = tracer.counts().live;
         assert_eq!(tracer.element.counters().read().live, live, "ledger and objects");

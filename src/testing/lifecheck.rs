@@ -127,14 +127,14 @@ fn probable(mut records: Vec<[u8; 8]>) -> Vec<[u8; 8]> {
     const COMPUTE: u8 = 56;
     let mut planned = false;
     for (index, record) in records.iter_mut().enumerate() {
-        let [kind, slot, after, how, any, _, to, _] = record;
-        *kind = match *kind {
+        let [opcode, slot, after, how, any, _, to, _] = record;
+        *opcode = match *opcode {
             _ if index < 2 => 0,
-            kind if planned => [COPY, COPY, MATERIALISE, COMPUTE][usize::from(kind % 4)],
-            kind @ 0xc0.. => [COPY, RELOCATE, COPY, COPY][usize::from(kind % 4)],
-            kind => kind,
+            opcode if planned => [COPY, COPY, MATERIALISE, COMPUTE][usize::from(opcode % 4)],
+            opcode @ 0xc0.. => [COPY, RELOCATE, COPY, COPY][usize::from(opcode % 4)],
+            opcode => opcode,
         };
-        planned = index >= 2 && FAIL_ELEMENT.contains(&(*kind % 64));
+        planned = index >= 2 && FAIL_ELEMENT.contains(&(*opcode % 64));
         if planned {
             // One of the first eight, and rather one of the first.
             *how &= !2;

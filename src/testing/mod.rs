@@ -28,7 +28,7 @@
 //!
 //! # For denizen's own core
 //! [`TracerType`]s are element types as a client in any language could register them, one for each
-//! [`Kind`] of sitting in a cell; [`run`] puts them through the same sequences, and [`Allocator`] hosts
+//! [`Storage`]; [`run`] puts them through the same sequences, and [`Allocator`] hosts
 //! segments in memory that is not ours.
 
 mod allocator;
@@ -68,4 +68,4 @@ pub use made::{Made, Make};
 pub use operation::{Operation, Run};
 pub use tracer::{Step, Tracer, TracerCounts};
 pub use tracer_model::run;
-pub use tracer_type::{Counts, Kind, TracerType};
+pub use tracer_type::{Counts, Storage, TracerType};

@@ -81,7 +81,7 @@ void add_to(PyObject *module, const char *name)
 {
     using cell = denizen::detail::cell<T, denizen::detail::default_storage<T>>;
     using functions = subjects::functions<T>;
-    const std::string language = denizen::detail::language_name<T>(cell::kind);
+    const std::string language = denizen::detail::language_name<T>(cell::stored_as);
     denizen_element_vtable vtable = {};
     vtable.struct_size = sizeof vtable;
     vtable.abi_version = DENIZEN_ABI_VERSION;
@@ -90,7 +90,7 @@ void add_to(PyObject *module, const char *name)
     vtable.language_name = language.c_str();
     vtable.size = cell::size;
     vtable.align = cell::align;
-    vtable.storage = static_cast<denizen_storage>(cell::kind);
+    vtable.storage = static_cast<denizen_storage>(cell::stored_as);
     vtable.zero_bytes = cell::zero_meaning == denizen::zero::vacant ? DENIZEN_ZERO_VACANT
                                                                     : DENIZEN_ZERO_DEFAULT;
     vtable.vacancy_offset = cell::vacancy_offset;

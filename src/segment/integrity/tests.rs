@@ -8,18 +8,18 @@
 use super::*;
 use crate::{
     segment::Source,
-    testing::{Allocator, Kind, TracerType},
+    testing::{Allocator, Storage, TracerType},
 };
 
-/// Segments of ten cells, five of them with an object: of each kind of element, in our memory and in
+/// Segments of ten cells, five of them with an object: of each storage of element, in our memory and in
 /// another allocator's, checked and not, with the bitmap in front of the cells and on its own.
 fn each_segment(mut test: impl FnMut(TracerType, Segment)) {
     let allocator = Allocator::borrow();
-    for kind in Kind::ALL {
+    for storage in Storage::ALL {
         for source in [Source::MEMORY, allocator.source()] {
             for checked in [false, true] {
                 for hinted in [false, true] {
-                    let tracer = TracerType::new(kind);
+                    let tracer = TracerType::new(storage);
                     let hint = hinted.then_some(tracer.element);
                     let (bytes, align) = (10 * tracer.element.size(), tracer.element.align());
                     let segment =
@@ -28,7 +28,7 @@ fn each_segment(mut test: impl FnMut(TracerType, Segment)) {
                     unsafe { segment.materialise(3..8).unwrap() };
                     test(tracer, segment);
                     let live = tracer.element.counters().read().live;
-                    assert_eq!((live, tracer.counts().live), (0, 0), "{kind:?}");
+                    assert_eq!((live, tracer.counts().live), (0, 0), "{storage:?}");
                 }
             }
         }
@@ -115,7 +115,7 @@ fn a_header_that_is_none_any_more_is_named_with_the_segment_in_front() {
         expect_damage(tracer, segment, found, Part::Header, "the header begins with 55 55 55");
     });
     // Two blocks side by side: what ran over is named.
-    let tracer = TracerType::new(Kind::Inline);
+    let tracer = TracerType::new(Storage::Inline);
     let all: Vec<Segment> =
         (0..64).map(|_| Segment::allocate(160, 64, Some(tracer.element), true).unwrap()).collect();
     let end = |segment: &Segment| segment.0.as_ptr().addr() + segment.header().block_size;
@@ -242,8 +242,8 @@ fn cells_that_contradict_their_bits_are_found_where_the_type_promises() {
 
 #[test]
 fn a_permutation_of_the_cells_is_no_damage() {
-    for kind in [Kind::Inline, Kind::Boxed, Kind::Tagged] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::Inline, Storage::Boxed, Storage::Tagged] {
+        let tracer = TracerType::new(storage);
         let bytes = 10 * tracer.element.size();
         let segment =
             Segment::allocate_as(Source::MEMORY, bytes, 8, Some(tracer.element), true, true)
@@ -262,8 +262,8 @@ fn a_permutation_of_the_cells_is_no_damage() {
 
 #[test]
 fn bits_that_were_mended_in_part_still_count_the_objects() {
-    for kind in [Kind::Inline, Kind::Boxed, Kind::Tagged, Kind::SelfPointing] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::Inline, Storage::Boxed, Storage::Tagged, Storage::SelfPointing] {
+        let tracer = TracerType::new(storage);
         let size = tracer.element.size();
         let segment =
             Segment::allocate_as(Source::MEMORY, 20 * size, 8, Some(tracer.element), true, true)
@@ -272,7 +272,7 @@ fn bits_that_were_mended_in_part_still_count_the_objects() {
             segment.bind(tracer.element).unwrap();
             segment.materialise(0..7).unwrap();
             let base = segment.cells().as_ptr();
-            if kind == Kind::SelfPointing {
+            if storage == Storage::SelfPointing {
                 // Its objects may not be moved as bytes: the bits lag behind in another way.
                 segment.bitmap_for(tracer.element).fill(0, 7, false);
                 segment.bitmap_for(tracer.element).fill(12, 7, true);
@@ -297,7 +297,7 @@ fn bits_that_were_mended_in_part_still_count_the_objects() {
             assert_eq!(segment.check_integrity(), Ok(0));
             segment.free().unwrap();
         }
-        assert_eq!(tracer.counts().live, 0, "{kind:?}");
+        assert_eq!(tracer.counts().live, 0, "{storage:?}");
     }
 }
 

@@ -32,9 +32,9 @@ namespace detail {
 class lent_cells
 {
 public:
-    lent_cells(PyObject *array, const denizen_element *element, storage kind,
+    lent_cells(PyObject *array, const denizen_element *element, storage stored_as,
                denizen_view_flags flags)
-        : api_(&api()), kind_(kind)
+        : api_(&api()), stored_as_(stored_as)
     {
         view_.struct_size = sizeof view_;
         view_.token = nullptr;
@@ -73,9 +73,9 @@ public:
     {
         return size_;
     }
-    storage kind() const noexcept
+    storage stored_as() const noexcept
     {
-        return kind_;
+        return stored_as_;
     }
     PyObject *array() const noexcept
     {
@@ -174,7 +174,7 @@ private:
     }
 
     const denizen_api *api_;
-    storage kind_;
+    storage stored_as_;
     denizen_view view_;
     std::ptrdiff_t size_ = 0;
     std::ptrdiff_t row_length_ = 1;

@@ -148,12 +148,12 @@ struct foreign_cell {
     static decltype(auto) visit(F &&f)
     {
         if constexpr (relocatable) {
-            if (handle_of<U>.kind == storage::tagged) {
+            if (handle_of<U>.stored_as == storage::tagged) {
                 return f(cell<U, storage::tagged>{});
             }
         }
         if constexpr (promised) {
-            if (handle_of<U>.kind == storage::inline_cells) {
+            if (handle_of<U>.stored_as == storage::inline_cells) {
                 return f(cell<U, storage::inline_cells>{});
             }
         }
@@ -218,7 +218,7 @@ inline void put(void *cell, Make &&make)
         end_object<Cell>(cell);
         Cell::emplace(cell, std::move(value));
     } else {
-        static_assert(Cell::kind == storage::boxed,
+        static_assert(Cell::stored_as == storage::boxed,
                       "denizen: a T that can be neither assigned nor moved must be stored boxed");
         T *value = new T(make());
         std::unique_ptr<T> old(Cell::object(cell));

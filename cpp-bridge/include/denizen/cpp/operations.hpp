@@ -145,7 +145,7 @@ struct operations {
                                      std::size_t *bytes) noexcept
     {
         F &owned = *static_cast<F *>(static_cast<hooks *>(context)->heap_bytes);
-        constexpr std::size_t own = Cell::kind == storage::boxed ? sizeof(T) : 0;
+        constexpr std::size_t own = Cell::stored_as == storage::boxed ? sizeof(T) : 0;
         denizen_error error_out;
         return batch(&error_out, count, [&] {
             if (!Cell::vacant(cells)) {
