@@ -51,14 +51,14 @@ enum Note {
 enum Step {
     Malloc {
         slot: u8,
-        hosted: bool,
+        upstream: bool,
         size: Size,
         note: Note,
     },
     /// `calloc(size, 1)`, as NumPy calls it.
     Calloc {
         slot: u8,
-        hosted: bool,
+        upstream: bool,
         size: Size,
         note: Note,
     },
@@ -77,7 +77,7 @@ enum Step {
     /// `realloc(NULL, size)`.
     ReallocNothing {
         slot: u8,
-        hosted: bool,
+        upstream: bool,
         size: Size,
         note: Note,
     },
@@ -87,7 +87,7 @@ enum Step {
         claimed: usize,
     },
     FreeNothing {
-        hosted: bool,
+        upstream: bool,
         claimed: usize,
     },
     /// `realloc` and `free` of memory that is not the handler's.
@@ -150,7 +150,7 @@ enum Content {
 
 struct Array {
     start: *mut c_void,
-    hosted: bool,
+    upstream: bool,
     hinted: bool,
     content: Content,
 }
@@ -166,8 +166,8 @@ struct Model {
 }
 
 impl Model {
-    fn context(&self, hosted: bool) -> *mut c_void {
-        if hosted { self.allocator.context() } else { ptr::null_mut() }
+    fn context(&self, upstream: bool) -> *mut c_void {
+        if upstream { self.allocator.context() } else { ptr::null_mut() }
     }
 
     fn bytes(&self, size: Size) -> usize {
@@ -203,7 +203,7 @@ impl Model {
     fn allocated(
         &mut self,
         slot: u8,
-        hosted: bool,
+        upstream: bool,
         bytes: usize,
         note: Option<bool>,
         start: *mut c_void,
@@ -219,7 +219,7 @@ impl Model {
         // SAFETY: just allocated.
         let segment = unsafe { Segment::find(start.cast()) }.expect("a segment of ours");
         assert_eq!((segment.byte_len(), segment.cells().as_ptr().cast()), (size, start));
-        assert_eq!(segment.source().is_hosted(), hosted);
+        assert_eq!(segment.source().is_upstream(), upstream);
         assert!(segment.element().is_none() && segment.untouched());
         let cell = |right| if right { self.tracer.element } else { self.other.element };
         let hint = note.map(cell).filter(|element| bytes <= 1 || bytes % element.size() == 0);
@@ -232,7 +232,7 @@ impl Model {
         }
         let content = Content::Bytes(vec![byte; size.min(KNOWN)]);
         let hinted = hint.is_some_and(|hint| ptr::eq(hint, self.tracer.element));
-        self.slots[usize::from(slot) % SLOTS] = Some(Array { start, hosted, hinted, content });
+        self.slots[usize::from(slot) % SLOTS] = Some(Array { start, upstream, hinted, content });
     }
 
     fn step(&mut self, step: Step) {
@@ -253,19 +253,19 @@ impl Model {
                 self.destructor_fails = true;
                 return;
             }
-            Step::Malloc { slot, hosted, size, note } => {
+            Step::Malloc { slot, upstream, size, note } => {
                 self.free(slot, 0);
                 let (bytes, note) = (self.bytes(size), self.leave(note));
                 // SAFETY: any size.
-                let start = unsafe { malloc(self.context(hosted), bytes) };
-                self.allocated(slot, hosted, bytes, note, start, false);
+                let start = unsafe { malloc(self.context(upstream), bytes) };
+                self.allocated(slot, upstream, bytes, note, start, false);
             }
-            Step::Calloc { slot, hosted, size, note } => {
+            Step::Calloc { slot, upstream, size, note } => {
                 self.free(slot, 0);
                 let (bytes, note) = (self.bytes(size), self.leave(note));
                 // SAFETY: any size.
-                let start = unsafe { calloc(self.context(hosted), bytes, 1) };
-                self.allocated(slot, hosted, bytes, note, start, true);
+                let start = unsafe { calloc(self.context(upstream), bytes, 1) };
+                self.allocated(slot, upstream, bytes, note, start, true);
             }
             Step::CallocProduct { slot, count, size, shift } => {
                 self.free(slot, 0);
@@ -280,18 +280,18 @@ impl Model {
                 self.allocated(slot, false, product.unwrap_or(usize::MAX), None, start, true);
             }
             Step::Realloc { slot, size, note } => self.realloc(slot, size, note),
-            Step::ReallocNothing { slot, hosted, size, note } => {
+            Step::ReallocNothing { slot, upstream, size, note } => {
                 self.free(slot, 0);
                 let (bytes, _) = (self.bytes(size), self.leave(note));
                 // SAFETY: any size; NULL is an allocation.
-                let start = unsafe { realloc(self.context(hosted), ptr::null_mut(), bytes) };
+                let start = unsafe { realloc(self.context(upstream), ptr::null_mut(), bytes) };
                 // `realloc` is no creation: a note that waits was for something else.
-                self.allocated(slot, hosted, bytes, None, start, false);
+                self.allocated(slot, upstream, bytes, None, start, false);
             }
             Step::Free { slot, claimed } => self.free(slot, claimed),
             // SAFETY: NULL is nothing.
-            Step::FreeNothing { hosted, claimed } => unsafe {
-                free(self.context(hosted), ptr::null_mut(), claimed);
+            Step::FreeNothing { upstream, claimed } => unsafe {
+                free(self.context(upstream), ptr::null_mut(), claimed);
             },
             Step::Foreign { address, shift, own, size } => self.foreign(address, shift, own, size),
             Step::Fill { slot, start, count, value } => self.fill(slot, start, count, value),
@@ -320,7 +320,7 @@ impl Model {
     fn realloc(&mut self, slot: u8, size: Size, note: Note) {
         let bytes = self.bytes(size);
         let Some(array) = &self.slots[usize::from(slot) % SLOTS] else { return };
-        let (start, context) = (array.start, self.context(array.hosted));
+        let (start, context) = (array.start, self.context(array.upstream));
         self.leave(note);
         let asking = refusal::Asking::begin();
         // SAFETY: the array is the handler's, and nobody uses it meanwhile.
@@ -350,14 +350,14 @@ impl Model {
         // SAFETY: as above.
         let segment = unsafe { Segment::find(new.cast()) }.expect("a segment of ours");
         assert_eq!((segment.byte_len(), segment.cells().as_ptr().cast()), (size, new));
-        assert_eq!(segment.source().is_hosted(), array.hosted);
+        assert_eq!(segment.source().is_upstream(), array.upstream);
         assert!(new.addr().is_multiple_of(64), "cells begin at a cache line");
     }
 
     fn free(&mut self, slot: u8, claimed: usize) {
         let Some(array) = self.slot(slot).take() else { return };
         // SAFETY: the array is the handler's, and forgotten here. The size is a lie.
-        unsafe { free(self.context(array.hosted), array.start, claimed) };
+        unsafe { free(self.context(array.upstream), array.start, claimed) };
         // SAFETY: nobody else allocates.
         assert!(unsafe { Segment::find(array.start.cast()) }.is_none());
         if self.destructor_fails {

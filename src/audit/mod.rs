@@ -15,13 +15,13 @@ mod tests;
 mod timeline;
 
 pub use operation::{AtWork, Operation, at_work};
-pub use session::{Damage, ForeignRow, Home, Leak, RowKey, Session, TypeReport};
+pub use session::{Corruption, ForeignRow, Home, Leak, RowKey, Session, TypeReport};
 pub use sites::{Code, Frame, Interpreter, Line, Sites, Stack, Where};
 
 use crate::{
     erased::{
         ElementType, Place, Tally,
-        observer::{self, Damaged, Observer},
+        observer::{self, Corrupted, Observer},
     },
     handler::note,
     memory::{fork::Handlers, lock::Lock},
@@ -52,7 +52,7 @@ static OBSERVER: Observer = Observer {
     segment_gone,
     segment_leaves,
     segment_arrives,
-    damaged,
+    corrupted,
 };
 
 extern "C" fn before_fork() {
@@ -207,8 +207,8 @@ fn segment_arrives(number: u64, cells: NonNull<u8>) {
     });
 }
 
-fn damaged(found: &Damaged<'_>) {
+fn corrupted(found: &Corrupted<'_>) {
     with_recorder(|recorder| {
-        recorder.sessions.iter_mut().for_each(|(.., session)| session.damaged(found));
+        recorder.sessions.iter_mut().for_each(|(.., session)| session.corrupted(found));
     });
 }

@@ -3,7 +3,7 @@
 use super::{operation::Operation, sites::Where, timeline::Timeline};
 use crate::{
     abi::Stats,
-    erased::{Cells, ElementType, Place, Tally, observer::Damaged},
+    erased::{Cells, ElementType, Place, Tally, observer::Corrupted},
     owner_map,
     segment::Segment,
 };
@@ -17,8 +17,8 @@ use std::{
 const MOST_LOOSE: usize = 1 << 17;
 /// Most rows of each table; what comes later is added to the row of its type without a site.
 const MOST_ROWS: usize = 1 << 12;
-/// Most damages that are kept.
-const MOST_DAMAGES: usize = 1000;
+/// Most corruptions that are kept.
+const MOST_CORRUPTIONS: usize = 1000;
 
 /// A type, by the address of its [`ElementType`].
 type TypeKey = usize;
@@ -38,7 +38,7 @@ pub struct Session {
     loose: HashMap<usize, Loose>,
     foreign: HashMap<RowKey, ForeignRow>,
     reconciled: HashMap<RowKey, u64>,
-    damages: Vec<Damage>,
+    corruptions: Vec<Corruption>,
     timeline: Timeline,
 }
 
@@ -88,9 +88,9 @@ pub struct ForeignRow {
     pub calls: u64,
 }
 
-/// Memory that was found damaged.
+/// Memory that was found corrupted.
 #[derive(Clone, Debug)]
-pub struct Damage {
+pub struct Corruption {
     /// Address of the cells.
     pub cells: usize,
     /// What is wrong.
@@ -108,8 +108,8 @@ pub struct Damage {
 pub enum Home {
     /// In segments.
     Managed,
-    /// In segments that were found damaged.
-    Damaged,
+    /// In segments that were found corrupted.
+    Corrupted,
     /// In memory of NumPy's.
     Foreign,
     /// In Python scalars.
@@ -123,7 +123,7 @@ impl Home {
     pub fn word(self) -> &'static str {
         match self {
             Home::Managed => "managed",
-            Home::Damaged => "damaged",
+            Home::Corrupted => "corrupted",
             Home::Foreign => "foreign",
             Home::Scalar => "scalar",
             Home::Unknown => "unknown",
@@ -175,7 +175,7 @@ impl Session {
             loose: HashMap::new(),
             foreign: HashMap::new(),
             reconciled: HashMap::new(),
-            damages: Vec::new(),
+            corruptions: Vec::new(),
             timeline: Timeline::default(),
         };
         for element in elements {
@@ -410,8 +410,8 @@ impl Session {
         self.segments.get(&cells).filter(|tracked| !tracked.older)?.at.site
     }
 
-    /// Enters a damage, and what the segment holds, which nobody can look at any more.
-    pub fn damaged(&mut self, found: &Damaged<'_>) {
+    /// Enters a corruption, and what the segment holds, which nobody can look at any more.
+    pub fn corrupted(&mut self, found: &Corrupted<'_>) {
         // Where the header was overwritten, only the block is known.
         let inside = |cells: &&usize| found.block.contains(*cells);
         let cells = if found.cells.is_empty() {
@@ -420,10 +420,10 @@ impl Session {
             found.cells.start
         };
         let tracked = self.segments.remove(&cells);
-        if self.damages.len() < MOST_DAMAGES {
+        if self.corruptions.len() < MOST_CORRUPTIONS {
             let at = tracked.map_or(Where::default(), |tracked| tracked.at);
             let (what, bytes) = (found.what.to_owned(), found.cells.len());
-            self.damages.push(Damage { cells, what, at, tracked, bytes });
+            self.corruptions.push(Corruption { cells, what, at, tracked, bytes });
         }
     }
 
@@ -505,15 +505,15 @@ impl Session {
                 add(Home::Managed, tracked.at, tracked.made, count, 1, segment.byte_len());
             }
         }
-        for damage in &self.damages {
-            let Some(tracked) = damage.tracked.filter(|tracked| tracked.key == key) else {
+        for corruption in &self.corruptions {
+            let Some(tracked) = corruption.tracked.filter(|tracked| tracked.key == key) else {
                 continue;
             };
             // Nobody counts them where others may have written.
             let count = (tracked.gained.max(0) as u64).min(outlived.saturating_sub(found));
             if count > 0 {
                 found += count;
-                add(Home::Damaged, tracked.at, tracked.made, count, 1, damage.bytes);
+                add(Home::Corrupted, tracked.at, tracked.made, count, 1, corruption.bytes);
             }
         }
         // An object that NumPy moved as bytes is not known to be gone from where it was: the
@@ -557,9 +557,9 @@ impl Session {
         rows
     }
 
-    /// What was found damaged, in order.
-    pub fn damages(&self) -> &[Damage] {
-        &self.damages
+    /// What was found corrupted, in order.
+    pub fn corruptions(&self) -> &[Corruption] {
+        &self.corruptions
     }
 
     /// Start of each bucket of the timeline until now, and each type's highest number of live

@@ -150,7 +150,7 @@ fn audits_end_one_by_one_and_the_last_takes_the_observer_along() {
 }
 
 #[test]
-fn damages_are_kept_with_their_segment() {
+fn corruptions_are_kept_with_their_segment() {
     let tracer = TracerType::new(Storage::Inline);
     let number = begin(&[tracer.element], None, false);
     let segment = segment_of(tracer, 4);
@@ -159,14 +159,14 @@ fn damages_are_kept_with_their_segment() {
     let cells = segment.cells().addr().get();
     let bytes = segment.byte_len();
     // As where the header says nothing any more.
-    observer::damaged(&observer::Damaged {
+    observer::corrupted(&observer::Corrupted {
         block: cells - 128..cells + bytes,
         cells: cells - 128..cells - 128,
         what: "the end is overwritten",
     });
-    assert_eq!(leaks(number, tracer), [(Home::Damaged, 3, 1)]);
-    let found = with(number, |session, _| session.damages().to_vec()).unwrap();
-    let kept: Vec<_> = found.iter().filter(|damage| damage.cells == cells).collect();
+    assert_eq!(leaks(number, tracer), [(Home::Corrupted, 3, 1)]);
+    let found = with(number, |session, _| session.corruptions().to_vec()).unwrap();
+    let kept: Vec<_> = found.iter().filter(|corruption| corruption.cells == cells).collect();
     assert_eq!(kept.len(), 1);
     assert_eq!(kept[0].what, "the end is overwritten");
     // SAFETY: the segment is the test's alone.

@@ -122,11 +122,11 @@ unsafe extern "C" fn clear(
     })
 }
 
-/// Whether there is nothing to clear in a run, and nothing that may be cleared: objects in damaged
+/// Whether there is nothing to clear in a run, and nothing that may be cleared: objects in corrupted
 /// memory are left alone.
 ///
 /// # Errors
-/// The memory of the cells was found damaged just now.
+/// The memory of the cells was found corrupted just now.
 ///
 /// # Safety
 /// The run is cells of `element`, and nobody else uses them.
@@ -137,8 +137,8 @@ unsafe fn look(element: &'static ElementType, run: Run) -> Result<bool, Failure>
         // SAFETY: as above.
         return match unsafe { Segment::lost(run.data) } {
             Lost::Foreign => Ok(false),
-            Lost::Condemned => Ok(true),
-            Lost::Damaged(damage) => Err((*damage).into()),
+            Lost::Quarantined => Ok(true),
+            Lost::Corrupted(corruption) => Err((*corruption).into()),
         };
     };
     // A segment for something else (an untyped one of handler mode, say) knows nothing of our cells.

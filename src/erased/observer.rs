@@ -46,13 +46,13 @@ pub struct Observer {
     pub segment_leaves: fn(cells: NonNull<u8>) -> u64,
     /// The segment that left is here.
     pub segment_arrives: fn(number: u64, cells: NonNull<u8>),
-    /// The segment's memory was found damaged.
-    pub damaged: fn(&Damaged<'_>),
+    /// The segment's memory was found corrupted.
+    pub corrupted: fn(&Corrupted<'_>),
 }
 
-/// A segment whose memory was found damaged: it is a segment no more.
+/// A segment whose memory was found corrupted: it is a segment no more.
 #[derive(Clone, Debug)]
-pub struct Damaged<'a> {
+pub struct Corrupted<'a> {
     /// Addresses of its block.
     pub block: Range<usize>,
     /// Addresses of its cells; an empty range at the start of the block where that is not known.
@@ -83,10 +83,10 @@ pub fn get() -> Option<&'static Observer> {
     unsafe { OBSERVER.load(Acquire).as_ref() }
 }
 
-/// Tells the observer, if there is one, that the memory of a segment was found damaged.
-pub fn damaged(damaged: &Damaged<'_>) {
+/// Tells the observer, if there is one, that the memory of a segment was found corrupted.
+pub fn corrupted(corrupted: &Corrupted<'_>) {
     if let Some(observer) = get() {
-        (observer.damaged)(damaged);
+        (observer.corrupted)(corrupted);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The four functions of the handler.
 //!
-//! The handler's context is NULL, or the [`Host`] whose memory the segments are made of.
+//! The handler's context is NULL, or the [`Upstream`] whose memory the segments are made of.
 //!
 //! NumPy's sizes are not trusted: `calloc(nbytes, 1)`, `realloc(ptr, 1)` and `free(NULL, ..)` are
 //! usual, and the size that `free` gets may be wrong. The segment's header knows better. There is
@@ -15,7 +15,7 @@ use crate::{
     boundary::{self, catch},
     erased::Failure,
     faults,
-    segment::{Host, Lost, ResizeError, Segment, Source},
+    segment::{Lost, ResizeError, Segment, Source, Upstream},
 };
 use std::{
     ffi::c_void,
@@ -68,7 +68,7 @@ fn panicked(name: &str, payload: boundary::Payload) {
 ///
 /// # Safety
 /// Callable with any size; the result is freed with [`free`] or [`realloc`]. `context` is NULL or
-/// points to a [`Host`], for which [`Source::hosted_by`] holds.
+/// points to an [`Upstream`], for which [`Source::of_upstream`] holds.
 pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
     guarded("malloc", ptr::null_mut(), || {
         let content = note::take();
@@ -97,10 +97,10 @@ pub unsafe extern "C" fn calloc(context: *mut c_void, count: usize, size: usize)
 /// # Safety
 /// As for [`malloc`].
 unsafe fn source(context: *mut c_void) -> Source {
-    match NonNull::new(context.cast::<Host>()) {
+    match NonNull::new(context.cast::<Upstream>()) {
         None => Source::MEMORY,
         // SAFETY: the caller's promise.
-        Some(host) => unsafe { Source::hosted_by(host) },
+        Some(upstream) => unsafe { Source::of_upstream(upstream) },
     }
 }
 
@@ -161,7 +161,7 @@ pub unsafe extern "C" fn realloc(
                         // Who does not ask hears that there is no memory.
                         let _ = refusal::leave(Failure::new(abi::ERROR_BORROW, error.to_string()));
                     }
-                    ResizeError::Damaged(failure) => refuse(failure),
+                    ResizeError::Corrupted(failure) => refuse(failure),
                     ResizeError::Memory(_) => {}
                 }
                 ptr::null_mut()
@@ -239,11 +239,13 @@ unsafe fn no_segment_at(verb: &str, pointer: *mut c_void, around: Option<Segment
     // SAFETY: the caller's promise.
     match unsafe { Segment::lost(pointer.cast()) } {
         Lost::Foreign => NoSegment { failure: not_ours(verb, pointer), is_new: true },
-        Lost::Damaged(damage) => NoSegment { failure: Failure::from(*damage), is_new: true },
-        Lost::Condemned => NoSegment {
+        Lost::Corrupted(corruption) => {
+            NoSegment { failure: Failure::from(*corruption), is_new: true }
+        }
+        Lost::Quarantined => NoSegment {
             failure: Failure::new(
                 abi::ERROR_INTEGRITY,
-                "its memory was found to be damaged before, and is left alone",
+                "its memory was found to be corrupted before, and is left alone",
             ),
             is_new: false,
         },

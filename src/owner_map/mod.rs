@@ -7,10 +7,10 @@
 use std::ptr::NonNull;
 
 mod adopted;
-mod hosted;
+mod upstream;
 
 pub use adopted::{AdoptError, Adopted, adopt, disown};
-pub use hosted::{host, hosted_block_of, hosted_blocks, unhost};
+pub use upstream::{add_upstream, remove_upstream, upstream_block_of, upstream_blocks};
 
 use crate::memory::{self, BlockInfo};
 
@@ -53,7 +53,7 @@ pub fn adopted_at(pointer: *const u8) -> Option<Adopted> {
 #[must_use]
 pub fn block_of(pointer: *const u8) -> Option<BlockInfo> {
     match memory::block_of(pointer) {
-        None => hosted_block_of(pointer),
+        None => upstream_block_of(pointer),
         found => found,
     }
 }
@@ -62,7 +62,7 @@ pub fn block_of(pointer: *const u8) -> Option<BlockInfo> {
 /// [`memory::for_each_block`].
 pub fn for_each_block(visit: &mut dyn FnMut(BlockInfo)) {
     memory::for_each_block(visit);
-    hosted_blocks().into_iter().for_each(visit);
+    upstream_blocks().into_iter().for_each(visit);
 }
 
 /// What an adopted range brings along; the owner map only keeps it.

@@ -77,7 +77,7 @@ struct Books {
     leaks: Vec<LeakRow>,
     foreign: Vec<Row>,
     reconciled: Vec<Row>,
-    damages: Vec<(audit::Damage, Stack)>,
+    corruptions: Vec<(audit::Corruption, Stack)>,
     timeline: (Vec<f64>, Vec<(&'static str, Vec<i64>)>),
     lines: Vec<(Py<PyAny>, i32)>,
 }
@@ -96,7 +96,7 @@ impl Books {
             leaks: Vec::new(),
             foreign: Vec::new(),
             reconciled: Vec::new(),
-            damages: Vec::new(),
+            corruptions: Vec::new(),
             timeline: (Vec::new(), Vec::new()),
             lines: sites.lines().iter().map(|line| (code_of(py, line), line.number)).collect(),
         };
@@ -127,8 +127,11 @@ impl Books {
                 });
             }
         }
-        books.damages =
-            session.damages().iter().map(|damage| (damage.clone(), stack(damage.at))).collect();
+        books.corruptions = session
+            .corruptions()
+            .iter()
+            .map(|corruption| (corruption.clone(), stack(corruption.at)))
+            .collect();
         books
     }
 
@@ -182,17 +185,17 @@ impl Books {
             }
             all.set_item(key, list)?;
         }
-        let damages = PyList::empty(py);
-        for (damage, stack) in &self.damages {
+        let corruptions = PyList::empty(py);
+        for (corruption, stack) in &self.corruptions {
             let entry = PyDict::new(py);
-            entry.set_item("segment", format!("{:#x}", damage.cells))?;
-            entry.set_item("what", &damage.what)?;
-            entry.set_item("site", damage.at.site)?;
+            entry.set_item("segment", format!("{:#x}", corruption.cells))?;
+            entry.set_item("what", &corruption.what)?;
+            entry.set_item("site", corruption.at.site)?;
             entry.set_item("stack", &stack.lines)?;
             entry.set_item("left_out", stack.left_out)?;
-            damages.append(entry)?;
+            corruptions.append(entry)?;
         }
-        all.set_item("corruptions", damages)?;
+        all.set_item("corruptions", corruptions)?;
         let timeline = PyDict::new(py);
         timeline.set_item("seconds", &self.timeline.0)?;
         let live = PyDict::new(py);

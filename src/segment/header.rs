@@ -15,9 +15,9 @@ use std::{ffi::c_void, ptr::NonNull};
 const MAGIC: u64 = 0x6465_6e69_7a65_6e01;
 /// What stands in the place of the magic once a segment is gone.
 const POISON: u64 = 0xdead_dead_dead_dead;
-/// What stands in the place of the magic once a segment was found damaged: it is no segment any more,
+/// What stands in the place of the magic once a segment was found corrupted: it is no segment any more,
 /// but nobody is told twice.
-const CONDEMNED: u64 = 0x6465_6e69_7a65_6eff;
+const QUARANTINED: u64 = 0x6465_6e69_7a65_6eff;
 
 /// The type word's flag: the element type is settled, not only hinted at.
 pub(super) const BOUND: usize = 1;
@@ -33,7 +33,7 @@ const FLAGS: usize = BOUND | BUILT | BINDING | HINTED;
 /// The flags byte: the cells were zero when the segment was allocated.
 pub(super) const ZEROED: u8 = 1;
 /// The flags byte: the block is another allocator's memory.
-pub(super) const HOSTED: u8 = 2;
+pub(super) const UPSTREAM: u8 = 2;
 /// The flags byte: made while integrity checks were on ([`super::set_checked`]).
 pub(super) const CHECKED: u8 = 4;
 
@@ -67,7 +67,7 @@ pub struct Header {
     pub(super) dependency: Dependency,
     /// Alignment of block and cells, as a power of two.
     align_log2: u8,
-    /// [`ZEROED`], [`HOSTED`], [`CHECKED`].
+    /// [`ZEROED`], [`UPSTREAM`], [`CHECKED`].
     pub(super) flags: u8,
     /// Bits that were set, less those that were cleared, only because cells had moved without us,
     /// modulo 2^16. So there always are as many live cells as bits less these.
@@ -174,14 +174,14 @@ impl Header {
         (sum ^ sum >> 32) as u32
     }
 
-    /// Declares that the segment was found damaged: it is found no more.
-    pub(super) fn condemn(&self) {
-        self.magic.store(self.here(CONDEMNED), Release);
+    /// Declares that the segment was found corrupted: it is found no more.
+    pub(super) fn quarantine(&self) {
+        self.magic.store(self.here(QUARANTINED), Release);
     }
 
-    /// Whether the segment was found damaged before.
-    pub(super) fn is_condemned(&self) -> bool {
-        self.magic.load(Acquire) == self.here(CONDEMNED)
+    /// Whether the segment was found corrupted before.
+    pub(super) fn is_quarantined(&self) -> bool {
+        self.magic.load(Acquire) == self.here(QUARANTINED)
     }
 
     /// Alignment of block and cells, in bytes.

@@ -2,7 +2,7 @@
 
 use super::{
     Header, Segment, Source,
-    header::{BOUND, BUILT, CHECKED, HOSTED, ZEROED},
+    header::{BOUND, BUILT, CHECKED, UPSTREAM, ZEROED},
     integrity,
     layout::SegmentLayout,
 };
@@ -62,8 +62,9 @@ impl Segment {
         let layout = SegmentLayout::new(bytes, align, element.map(ElementType::size), behind)?;
         let block = source.allocate(layout.total, layout.align, zeroed)?;
         let flag = |flag: u8, set: bool| if set { flag } else { 0 };
-        let flags =
-            flag(ZEROED, block.zeroed) | flag(HOSTED, source.is_hosted()) | flag(CHECKED, checked);
+        let flags = flag(ZEROED, block.zeroed)
+            | flag(UPSTREAM, source.is_upstream())
+            | flag(CHECKED, checked);
         let header = block.start.cast::<Header>();
         // SAFETY: the block is ours, aligned to 64 or more, and holds `layout.total` bytes: header,
         // bitmap, pad and cells.
@@ -108,7 +109,7 @@ impl Segment {
     /// # Errors
     /// A destructor failed; every object and the segment are gone all the same. Or somebody still
     /// works on the cells or was lent some (the lock is not idle, [`super::LoanHooks`]), or the
-    /// segment is damaged ([`super::Damage`]): nothing is destroyed then, and the memory is never
+    /// segment is corrupted ([`super::Corruption`]): nothing is destroyed then, and the memory is never
     /// given back.
     ///
     /// # Safety

@@ -49,11 +49,11 @@ mod tests;
 pub use bitmap::InitBitmap;
 pub use header::{Header, ReleaseFn};
 pub use inspect::Snapshot;
-pub use integrity::{Damage, Lost, Part, is_checking, set_checked, set_site_hook};
+pub use integrity::{Corruption, Lost, Part, is_checking, set_checked, set_site_hook};
 pub use ledger::{Ledger, RUN};
 pub use loans::{LoanHooks, loan_begins, loan_ends, may_be_lent, set_loan_hooks};
 pub use relocate::{ResizeError, Resized};
-pub use source::{Host, Source};
+pub use source::{Source, Upstream};
 
 use crate::{
     erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Exclusive},
@@ -178,7 +178,7 @@ impl Segment {
     #[inline]
     pub fn source(self) -> Source {
         // SAFETY: `segment-live`; `allocate_from` noted what the block is made of.
-        unsafe { Source::of_block(self.0.cast(), self.header().is(header::HOSTED)) }
+        unsafe { Source::of_block(self.0.cast(), self.header().is(header::UPSTREAM)) }
     }
 
     /// The type of the cells, once it is settled.

@@ -31,8 +31,8 @@ pub enum ResizeError {
     Element(Failure),
     /// Somebody works on the cells, or they are lent.
     InUse(LockError),
-    /// Something is overwritten ([`super::Damage`]). Nobody finds the segment any more.
-    Damaged(Failure),
+    /// Something is overwritten ([`super::Corruption`]). Nobody finds the segment any more.
+    Corrupted(Failure),
 }
 
 impl fmt::Display for ResizeError {
@@ -40,7 +40,7 @@ impl fmt::Display for ResizeError {
         match self {
             ResizeError::Memory(error) => error.fmt(f),
             ResizeError::InUse(error) => error.fmt(f),
-            ResizeError::Damaged(failure) => f.write_str(&failure.message),
+            ResizeError::Corrupted(failure) => f.write_str(&failure.message),
             ResizeError::Element(failure) => write!(f, "could not move an object: {failure}"),
         }
     }
@@ -67,14 +67,14 @@ impl Segment {
     /// Nobody else uses the segment during the call. On success nobody uses the old handle, or
     /// addresses of the old cells, afterwards.
     pub unsafe fn resize(self, new_bytes: usize) -> Result<Resized, ResizeError> {
-        self.check_frame().map_err(ResizeError::Damaged)?;
+        self.check_frame().map_err(ResizeError::Corrupted)?;
         let (element, flags) = self.header().type_word();
         // Whoever reads NumPy's documentation of `refcheck=False` knows better; a view of client
         // code that is still alive would not survive it.
         self.lock().check_idle().map_err(ResizeError::InUse)?;
         if self.is_checked() {
             // SAFETY: as below: nobody works on the cells.
-            unsafe { self.check_at_end() }.map_err(ResizeError::Damaged)?;
+            unsafe { self.check_at_end() }.map_err(ResizeError::Corrupted)?;
         }
         let mut header = self.0;
         // SAFETY: the caller is alone with the segment; nobody held the lock a moment ago.

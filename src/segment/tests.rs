@@ -444,7 +444,7 @@ fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
 }
 
 #[test]
-fn a_hosted_segment_lives_and_dies_like_any_other() {
+fn an_upstream_segment_lives_and_dies_like_any_other() {
     let allocator = Allocator::borrow();
     for storage in Storage::ALL {
         let tracer = TracerType::new(storage);
@@ -489,8 +489,9 @@ fn memory_of_ours_that_comes_back_from_a_host_is_refused() {
     ) -> *mut std::ffi::c_void {
         unsafe { crate::handler::calloc(std::ptr::null_mut(), count, size) }
     }
-    let host = Host { context: std::ptr::null_mut(), malloc, calloc, free: crate::handler::free };
-    let source = unsafe { Source::hosted_by(NonNull::from(&host)) };
+    let upstream =
+        Upstream { context: std::ptr::null_mut(), malloc, calloc, free: crate::handler::free };
+    let source = unsafe { Source::of_upstream(NonNull::from(&upstream)) };
     for zeroed in [false, true] {
         assert!(Segment::allocate_from(source, 100, 64, None, zeroed).is_err());
     }

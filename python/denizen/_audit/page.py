@@ -340,8 +340,8 @@ def _leaks(leaks: Sequence[_Report], name: str, heading: str, *, unfolded: int) 
 def _leak(leak: _Report, unfolded: bool) -> str:
     where = leak.get("where", "")
     facts = [_PLACES.get(where, where)]
-    if where in ("managed", "damaged"):
-        noun = "array" if where == "managed" else "damaged array"
+    if where in ("managed", "corrupted"):
+        noun = "array" if where == "managed" else "corrupted array"
         facts = [f"in {_count(leak['segments'], noun)}"]
     if "bytes" in leak:
         facts.append(_count(leak["bytes"], "byte"))
