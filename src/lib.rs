@@ -76,4 +76,4 @@ pub mod testing;
 
 #[cfg(feature = "runtime")]
 #[global_allocator]
-static HEAP: memory::reserve::Heap = memory::reserve::Heap;
+static HEAP: memory::emergency_heap::Heap = memory::emergency_heap::Heap;

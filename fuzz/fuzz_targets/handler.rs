@@ -6,7 +6,7 @@ use arbitrary::Arbitrary;
 use denizen::{
     erased::{CellsMut, Exclusive, Failure},
     faults,
-    handler::{calloc, free, malloc, note, realloc, refusal, set_unraisable_hook},
+    handler::{allocation_hint, calloc, free, malloc, realloc, realloc_error, set_unraisable_hook},
     segment::Segment,
     testing::{Allocator, Fault, Storage, TracerType},
 };
@@ -37,7 +37,7 @@ enum Size {
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
-enum Note {
+enum Hint {
     None,
     /// Of the type.
     Right,
@@ -53,14 +53,14 @@ enum Step {
         slot: u8,
         upstream: bool,
         size: Size,
-        note: Note,
+        hint: Hint,
     },
     /// `calloc(size, 1)`, as NumPy calls it.
     Calloc {
         slot: u8,
         upstream: bool,
         size: Size,
-        note: Note,
+        hint: Hint,
     },
     /// `calloc(count, size)`; the product may overflow.
     CallocProduct {
@@ -72,14 +72,14 @@ enum Step {
     Realloc {
         slot: u8,
         size: Size,
-        note: Note,
+        hint: Hint,
     },
     /// `realloc(NULL, size)`.
     ReallocNothing {
         slot: u8,
         upstream: bool,
         size: Size,
-        note: Note,
+        hint: Hint,
     },
     /// `free` with whatever size.
     Free {
@@ -183,20 +183,20 @@ impl Model {
         }
     }
 
-    /// Leaves a note, and says whether it is one of the type.
-    fn leave(&self, note: Note) -> Option<bool> {
+    /// Leaves a hint, and says whether it is one of the type.
+    fn leave(&self, hint: Hint) -> Option<bool> {
         let (tracer, other) = (self.tracer.element, self.other.element);
-        match note {
-            Note::None => return None,
-            Note::Right => note::leave(note::Content::Cells(tracer), disarm),
-            Note::Other => note::leave(note::Content::Cells(other), disarm),
-            Note::Amended => {
-                note::leave(note::Content::Cells(other), disarm);
-                note::amend(note::Content::Cells(tracer));
+        match hint {
+            Hint::None => return None,
+            Hint::Right => allocation_hint::leave(allocation_hint::Content::Cells(tracer), disarm),
+            Hint::Other => allocation_hint::leave(allocation_hint::Content::Cells(other), disarm),
+            Hint::Amended => {
+                allocation_hint::leave(allocation_hint::Content::Cells(other), disarm);
+                allocation_hint::amend(allocation_hint::Content::Cells(tracer));
             }
         }
-        assert!(note::is_armed());
-        Some(!matches!(note, Note::Other))
+        assert!(allocation_hint::is_armed());
+        Some(!matches!(hint, Hint::Other))
     }
 
     /// What an allocation gave, of `bytes` bytes; zeros if it said so.
@@ -205,11 +205,11 @@ impl Model {
         slot: u8,
         upstream: bool,
         bytes: usize,
-        note: Option<bool>,
+        left: Option<bool>,
         start: *mut c_void,
         zeroed: bool,
     ) {
-        assert!(!note::is_armed(), "an allocation takes the note");
+        assert!(!allocation_hint::is_armed(), "an allocation takes the hint");
         if start.is_null() {
             assert!(self.allocation_fails || bytes > isize::MAX as usize / 64, "{bytes} bytes");
             return;
@@ -222,9 +222,9 @@ impl Model {
         assert_eq!(segment.source().is_upstream(), upstream);
         assert!(segment.element().is_none() && segment.untouched());
         let cell = |right| if right { self.tracer.element } else { self.other.element };
-        let hint = note.map(cell).filter(|element| bytes <= 1 || bytes % element.size() == 0);
+        let hint = left.map(cell).filter(|element| bytes <= 1 || bytes % element.size() == 0);
         assert_eq!(segment.intended().map(ptr::from_ref), hint.map(ptr::from_ref));
-        let zeroed = zeroed || note.is_some();
+        let zeroed = zeroed || left.is_some();
         let byte = if zeroed { 0 } else { 0xcd };
         if !zeroed {
             // SAFETY: just allocated, with that many bytes.
@@ -253,19 +253,19 @@ impl Model {
                 self.destructor_fails = true;
                 return;
             }
-            Step::Malloc { slot, upstream, size, note } => {
+            Step::Malloc { slot, upstream, size, hint } => {
                 self.free(slot, 0);
-                let (bytes, note) = (self.bytes(size), self.leave(note));
+                let (bytes, hint) = (self.bytes(size), self.leave(hint));
                 // SAFETY: any size.
                 let start = unsafe { malloc(self.context(upstream), bytes) };
-                self.allocated(slot, upstream, bytes, note, start, false);
+                self.allocated(slot, upstream, bytes, hint, start, false);
             }
-            Step::Calloc { slot, upstream, size, note } => {
+            Step::Calloc { slot, upstream, size, hint } => {
                 self.free(slot, 0);
-                let (bytes, note) = (self.bytes(size), self.leave(note));
+                let (bytes, hint) = (self.bytes(size), self.leave(hint));
                 // SAFETY: any size.
                 let start = unsafe { calloc(self.context(upstream), bytes, 1) };
-                self.allocated(slot, upstream, bytes, note, start, true);
+                self.allocated(slot, upstream, bytes, hint, start, true);
             }
             Step::CallocProduct { slot, count, size, shift } => {
                 self.free(slot, 0);
@@ -279,13 +279,13 @@ impl Model {
                 let start = unsafe { calloc(ptr::null_mut(), count, size) };
                 self.allocated(slot, false, product.unwrap_or(usize::MAX), None, start, true);
             }
-            Step::Realloc { slot, size, note } => self.realloc(slot, size, note),
-            Step::ReallocNothing { slot, upstream, size, note } => {
+            Step::Realloc { slot, size, hint } => self.realloc(slot, size, hint),
+            Step::ReallocNothing { slot, upstream, size, hint } => {
                 self.free(slot, 0);
-                let (bytes, _) = (self.bytes(size), self.leave(note));
+                let (bytes, _) = (self.bytes(size), self.leave(hint));
                 // SAFETY: any size; NULL is an allocation.
                 let start = unsafe { realloc(self.context(upstream), ptr::null_mut(), bytes) };
-                // `realloc` is no creation: a note that waits was for something else.
+                // `realloc` is no creation: a hint that waits was for something else.
                 self.allocated(slot, upstream, bytes, None, start, false);
             }
             Step::Free { slot, claimed } => self.free(slot, claimed),
@@ -317,16 +317,16 @@ impl Model {
         &mut self.slots[usize::from(slot) % SLOTS]
     }
 
-    fn realloc(&mut self, slot: u8, size: Size, note: Note) {
+    fn realloc(&mut self, slot: u8, size: Size, hint: Hint) {
         let bytes = self.bytes(size);
         let Some(array) = &self.slots[usize::from(slot) % SLOTS] else { return };
         let (start, context) = (array.start, self.context(array.upstream));
-        self.leave(note);
-        let asking = refusal::Asking::begin();
+        self.leave(hint);
+        let asking = realloc_error::Asking::begin();
         // SAFETY: the array is the handler's, and nobody uses it meanwhile.
         let new = unsafe { realloc(context, start, bytes) };
         let reason = asking.end();
-        assert!(!note::is_armed(), "an arming ends");
+        assert!(!allocation_hint::is_armed(), "an arming ends");
         if self.destructor_fails {
             assert!(UNRAISABLE.take() <= 1);
         }

@@ -23,7 +23,7 @@ use crate::{
         ElementType, Place, Tally,
         observer::{self, Corrupted, Observer},
     },
-    handler::note,
+    handler::allocation_hint,
     memory::{fork::Handlers, lock::Lock},
     segment,
 };
@@ -68,7 +68,7 @@ impl Recorder {
     /// Where this thread is: asked of the interpreter, or noted when its operation began.
     fn here(&mut self) -> Where {
         // Between arming and allocation nobody may make Python objects.
-        let interpreter = self.interpreter.filter(|_| !note::is_armed());
+        let interpreter = self.interpreter.filter(|_| !allocation_hint::is_armed());
         let every = self.sessions.iter().any(|(_, trace, _)| *trace);
         let here = interpreter
             .map_or_else(Where::default, |interpreter| self.sites.here(interpreter, every));

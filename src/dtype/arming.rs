@@ -3,7 +3,7 @@
 //! `PyArray_NewFromDescr_int` calls `get_fill_zero_loop` and then at once asks the context variable
 //! for the current handler and allocates. [`arm`] therefore enters a private context in which the
 //! variable already holds our handler; whichever of our `malloc`, `calloc` or fill loop comes next
-//! takes the note and leaves the context. Nothing in between runs Python code, gives the GIL away
+//! takes the hint and leaves the context. Nothing in between runs Python code, gives the GIL away
 //! or allocates, so the caller's context is the current one again before anybody can look.
 //!
 //! A `PyContext` can be entered once at a time, so each thread has its own. A thread that ends
@@ -12,7 +12,7 @@
 use super::errors;
 use crate::{
     abi,
-    handler::note::{self, Content},
+    handler::allocation_hint::{self, Content},
 };
 use pyo3::ffi;
 use std::{
@@ -96,8 +96,8 @@ pub(super) fn arm(content: Content) {
     if !is_enabled() {
         return;
     }
-    if note::is_armed() {
-        note::amend(content);
+    if allocation_hint::is_armed() {
+        allocation_hint::amend(content);
         return;
     }
     let entered = CONTEXT.try_with(|own| {
@@ -106,11 +106,11 @@ pub(super) fn arm(content: Content) {
             context = new_context();
             own.0.set(context);
         }
-        // SAFETY: GIL held, a context of this thread that is not entered (no note waits).
+        // SAFETY: GIL held, a context of this thread that is not entered (no hint waits).
         !context.is_null() && unsafe { ffi::PyContext_Enter(context) } == 0
     });
     if entered == Ok(true) {
-        note::leave(content, disarm);
+        allocation_hint::leave(content, disarm);
     } else {
         // SAFETY: GIL held. A failure to arm is no failure of the array.
         unsafe { ffi::PyErr_Clear() };
@@ -119,10 +119,10 @@ pub(super) fn arm(content: Content) {
 
 /// Ends an arming that no allocation followed.
 pub(super) fn withdraw() {
-    note::take();
+    allocation_hint::take();
 }
 
-/// Leaves the private context. The note is taken already.
+/// Leaves the private context. The hint is taken already.
 fn disarm() {
     let _ = CONTEXT.try_with(|own| {
         // SAFETY: GIL held (NumPy allocates and fills with it), and `arm` entered this context on

@@ -13,8 +13,8 @@ use crate::{
     audit::Operation,
     erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Staging, rules},
     handler::{
-        note::{self, Content},
-        refusal,
+        allocation_hint::{self, Content},
+        realloc_error,
     },
     numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
     segment::{Lost, Segment, may_be_lent},
@@ -106,7 +106,7 @@ unsafe extern "C" fn clear(
             Ok(true) => return 0,
             Err(failure) => {
                 // In a `resize` it is the exception.
-                if let Err(failure) = refusal::leave(failure) {
+                if let Err(failure) = realloc_error::leave(failure) {
                     errors::write_unraisable(&failure, errors::MEMORY);
                 }
                 return 0;
@@ -278,7 +278,7 @@ unsafe extern "C" fn fill_zero(
 ) -> c_int {
     trampoline::slot("fill_zero", || {
         // A creation whose allocation came to nothing (no bytes) ends its arming here.
-        note::take();
+        allocation_hint::take();
         if data.is_null() || size <= 0 {
             return 0;
         }

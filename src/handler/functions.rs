@@ -7,8 +7,8 @@
 //! no error channel but NULL; a destructor that fails during `free` goes to the hook.
 
 use super::{
-    note::{self, Content},
-    objects, refusal,
+    allocation_hint::{self, Content},
+    objects, realloc_error,
 };
 use crate::{
     abi,
@@ -71,7 +71,7 @@ fn panicked(name: &str, payload: boundary::Payload) {
 /// points to an [`Upstream`], for which [`Source::of_upstream`] holds.
 pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
     guarded("malloc", ptr::null_mut(), || {
-        let content = note::take();
+        let content = allocation_hint::take();
         // SAFETY: the caller's promise.
         allocate(unsafe { source(context) }, size, content, content.is_some())
     })
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_voi
 /// As for [`malloc`].
 pub unsafe extern "C" fn calloc(context: *mut c_void, count: usize, size: usize) -> *mut c_void {
     guarded("calloc", ptr::null_mut(), || {
-        let content = note::take();
+        let content = allocation_hint::take();
         match count.checked_mul(size) {
             // SAFETY: the caller's promise.
             Some(bytes) => allocate(unsafe { source(context) }, bytes, content, true),
@@ -105,7 +105,7 @@ unsafe fn source(context: *mut c_void) -> Source {
 }
 
 fn allocate(source: Source, bytes: usize, content: Option<Content>, zeroed: bool) -> *mut c_void {
-    // A note whose element does not fit the size was meant for another allocation. An array
+    // A hint whose element does not fit the size was meant for another allocation. An array
     // without cells asks for one byte, and may grow.
     let element = content
         .and_then(Content::element)
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn realloc(
 ) -> *mut c_void {
     guarded("realloc", ptr::null_mut(), || {
         // An arming whose allocation failed before it came here ends at the next call.
-        note::take();
+        allocation_hint::take();
         if pointer.is_null() {
             // SAFETY: any size.
             return unsafe { malloc(context, size) };
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn realloc(
                 if is_new {
                     refuse(failure);
                 } else {
-                    let _ = refusal::leave(failure);
+                    let _ = realloc_error::leave(failure);
                 }
                 return ptr::null_mut();
             }
@@ -159,7 +159,10 @@ pub unsafe extern "C" fn realloc(
                 match error {
                     ResizeError::InUse(_) | ResizeError::Element(_) => {
                         // Who does not ask hears that there is no memory.
-                        let _ = refusal::leave(Failure::new(abi::ERROR_BORROW, error.to_string()));
+                        let _ = realloc_error::leave(Failure::new(
+                            abi::ERROR_BORROW,
+                            error.to_string(),
+                        ));
                     }
                     ResizeError::Corrupted(failure) => refuse(failure),
                     ResizeError::Memory(_) => {}
@@ -195,7 +198,7 @@ pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size
 /// A refused `realloc`: whoever called says why, or where nobody can, it is said at once.
 #[cold]
 fn refuse(failure: Failure) {
-    if let Err(failure) = refusal::leave(failure) {
+    if let Err(failure) = realloc_error::leave(failure) {
         unraisable(&failure);
     }
 }

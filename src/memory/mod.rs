@@ -12,15 +12,15 @@
 //!
 //! # How it works
 //! ```text
-//! mapped        chooses between small and large, copies where blocks move between them
-//! fork          locks around fork
-//! small         blocks of up to 32 KiB: slots of spans ... thread_cache, pool, span, size_class
-//! large         blocks of whole 64 KiB slabs, and the bounded cache of released ones
-//! directory     which record an address belongs to    ... page_map
-//! metadata      memory for records
-//! lock          spinning lock
-//! reserve       the Rust heap of the extension module, and what is set aside for `MemoryError`
-//! os            mmap and friends, or a portable fallback
+//! mapped          chooses between small and large, copies where blocks move between them
+//! fork            locks around fork
+//! small           blocks of up to 32 KiB: slots of spans ... thread_cache, pool, span, size_class
+//! large           blocks of whole 64 KiB slabs, and the bounded cache of released ones
+//! directory       which record an address belongs to    ... page_map
+//! metadata        memory for records
+//! lock            spinning lock
+//! emergency_heap  the Rust heap of the extension module, and what is set aside for `MemoryError`
+//! os              mmap and friends, or a portable fallback
 //! ```
 //! `plain` replaces all of it under loom and Miri, and under AddressSanitizer, which then watches each
 //! block (`--cfg plain_memory`).
@@ -30,6 +30,8 @@ use std::{alloc::Layout, fmt, ptr::NonNull};
 
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod directory;
+#[cfg(any(feature = "runtime", all(test, not(loom))))]
+pub(crate) mod emergency_heap;
 #[cfg(not(any(loom, miri)))]
 pub(crate) mod fork;
 #[cfg(not(any(loom, miri, plain_memory)))]
@@ -50,8 +52,6 @@ mod plain;
 #[cfg(any(not(any(loom, miri, plain_memory)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod pool;
-#[cfg(any(feature = "runtime", all(test, not(loom))))]
-pub(crate) mod reserve;
 #[cfg(any(not(any(loom, miri, plain_memory)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod size_class;

@@ -76,7 +76,7 @@ pub fn probe_arming(py: Python<'_>) -> PyResult<()> {
         let after = Bound::from_owned_ptr_or_err(py, numpy.get_handler())?;
         let managed = Array::of(numpy, &array)
             .is_some_and(|array| access::segment_of(array.data()).is_some());
-        managed && after.is(&before) && !functions::note::is_armed()
+        managed && after.is(&before) && !functions::allocation_hint::is_armed()
     };
     arming::set_enabled(works);
     Ok(())

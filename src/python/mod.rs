@@ -84,7 +84,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     refuse_other_interpreters(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     let checks = wants_checks()?;
-    memory::reserve::quiet_panics();
+    memory::emergency_heap::quiet_panics();
     dtype::guards::install(py, numpy_abi::import(py)?)?;
     let _ = errors::VACANT_ERROR.set(py, py.get_type::<VacantError>().into_any().unbind());
     let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());

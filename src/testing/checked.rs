@@ -2,8 +2,9 @@
 //! it, and values that are made and kept apart from all cells.
 
 use super::{
-    Fault, fault_injected, heap, hooks,
-    made::Make,
+    Fault, fault_injected,
+    generate::Generator,
+    heap, hooks,
     operation::value_bytes,
     probe::{Same, Show},
     subject::Subject,
@@ -72,7 +73,7 @@ pub(super) struct Pristine<T: 'static> {
 }
 
 /// A value from `number`, as the closure makes it.
-fn make<T>(make: Make<T>, number: u16) -> Option<T> {
+fn make<T>(make: Generator<T>, number: u16) -> Option<T> {
     make(&mut Unstructured::new(&value_bytes(number)))
 }
 
@@ -83,7 +84,7 @@ impl<T: 'static> Checked<T> {
     /// The description or the closure is of no use: it says why.
     pub fn new<S: StorageChoice<T>>(
         builder: ElementBuilder<T, S>,
-        maker: Make<T>,
+        maker: Generator<T>,
         same: Option<Same<T>>,
         show: Option<Show<T>>,
     ) -> &'static Checked<T> {

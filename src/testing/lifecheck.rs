@@ -4,8 +4,8 @@ use super::{
     Operation,
     checked::Checked,
     finding::{Finding, attempt, decoded, report, shrunk, try_maker, write_test},
+    generate::Generator,
     heap, hooks,
-    made::Make,
 };
 use arbitrary::{Arbitrary, Unstructured};
 use std::{fmt, marker::PhantomData};
@@ -22,7 +22,7 @@ pub trait Target: 'static {
     /// The closure that describes the type, as it was written, or nothing.
     const BUILD: &'static str;
     /// Makes a value.
-    const MAKER: Make<Self::Element>;
+    const MAKER: Generator<Self::Element>;
     /// The type, described and wrapped: always the same one on a thread.
     fn checked() -> &'static Checked<Self::Element>;
 }
@@ -304,9 +304,9 @@ macro_rules! __lifecheck_target {
             const NAME: &'static str = stringify!($type);
             const MAKE: &'static str = stringify!($make);
             const BUILD: &'static str = $build;
-            const MAKER: $crate::testing::Make<$type> = |u| {
+            const MAKER: $crate::testing::Generator<$type> = |u| {
                 let make: fn(&mut $crate::testing::arbitrary::Unstructured<'_>) -> _ = $make;
-                $crate::testing::Made::<$type>::made(make(u))
+                $crate::testing::Generate::<$type>::generate(make(u))
             };
             fn checked() -> &'static $crate::testing::Checked<$type> {
                 ::std::thread_local! {

@@ -35,12 +35,12 @@ mod allocator;
 mod checked;
 mod fault_injected;
 mod finding;
+mod generate;
 mod heap;
 mod hooks;
 #[doc(hidden)]
 pub mod legacy;
 mod lifecheck;
-mod made;
 mod model;
 mod operation;
 #[doc(hidden)]
@@ -57,14 +57,14 @@ pub use allocator::Allocator;
 pub use arbitrary;
 #[doc(hidden)]
 pub use checked::Checked;
+#[doc(hidden)]
+pub use generate::{Generate, Generator};
 pub use heap::Heap;
 #[cfg(feature = "proptest")]
 #[doc(hidden)]
 pub use lifecheck::random;
 #[doc(hidden)]
 pub use lifecheck::{Input, Target, fuzz, replay};
-#[doc(hidden)]
-pub use made::{Made, Make};
 pub use operation::{Operation, Run};
 pub use tracer::{Step, Tracer, TracerCounts};
 pub use tracer_model::run;

@@ -8,7 +8,7 @@ use super::{
     super::{arming, errors, later::Resizing, trampoline},
     raw, state,
 };
-use crate::{erased::Failure, handler::refusal::Asking, numpy_abi::NumpyApi};
+use crate::{erased::Failure, handler::realloc_error::Asking, numpy_abi::NumpyApi};
 use pyo3::{ffi, prelude::*};
 use std::{
     ffi::{c_int, c_void},

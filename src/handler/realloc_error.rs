@@ -5,7 +5,7 @@ use crate::erased::Failure;
 use std::cell::{Cell, RefCell};
 
 thread_local! {
-    static REFUSAL: RefCell<Option<Failure>> = const { RefCell::new(None) };
+    static REALLOC_ERROR: RefCell<Option<Failure>> = const { RefCell::new(None) };
     /// How many calls at work on this thread will ask.
     static ASKING: Cell<usize> = const { Cell::new(0) };
 }
@@ -35,10 +35,10 @@ impl Drop for Asking {
 }
 
 fn replace(reason: Option<Failure>) -> Option<Failure> {
-    REFUSAL.try_with(|refusal| refusal.replace(reason)).ok().flatten()
+    REALLOC_ERROR.try_with(|error| error.replace(reason)).ok().flatten()
 }
 
-/// Notes a reason, unless there is an earlier one. Gives it back where nobody will ask.
+/// Keeps a reason, unless there is an earlier one. Gives it back where nobody will ask.
 ///
 /// # Errors
 /// Nobody asks.
@@ -48,8 +48,8 @@ pub fn leave(reason: Failure) -> Result<(), Failure> {
     if ASKING.try_with(Cell::get).unwrap_or_default() == 0 {
         return Err(reason);
     }
-    let _ending = REFUSAL.try_with(|refusal| {
-        refusal.borrow_mut().get_or_insert(reason);
+    let _ending = REALLOC_ERROR.try_with(|error| {
+        error.borrow_mut().get_or_insert(reason);
     });
     Ok(())
 }
