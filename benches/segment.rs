@@ -68,7 +68,7 @@ mod ledger {
     /// Ledgers an iteration, for those of one cell: enough to hide the clock.
     const CALLS: usize = 1000;
 
-    fn books(element: &ElementType, segment: Option<Segment>, cells: &CellsMut<'_>) {
+    fn open_and_close(element: &ElementType, segment: Option<Segment>, cells: &CellsMut<'_>) {
         let ledger = Ledger::open(element, segment, cells);
         black_box(cells.address(0));
         black_box(ledger.close(cells.as_cells()));
@@ -80,7 +80,7 @@ mod ledger {
         let owned = Owned::full(element, CALLS);
         bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
             for index in 0..CALLS {
-                books(element, Some(owned.0), &owned.run(index, 1));
+                open_and_close(element, Some(owned.0), &owned.run(index, 1));
             }
         });
     }
@@ -91,7 +91,7 @@ mod ledger {
         let owned = Owned::full(element, CALLS);
         bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
             for index in 0..CALLS {
-                books(element, None, &owned.run(index, 1));
+                open_and_close(element, None, &owned.run(index, 1));
             }
         });
     }
@@ -121,7 +121,7 @@ mod ledger {
         let owned = Owned::full(element, count);
         bencher.counter(ItemsCount::new(count)).bench_local(|| {
             for start in (0..count).step_by(RUN) {
-                books(element, Some(owned.0), &owned.run(start, RUN.min(count - start)));
+                open_and_close(element, Some(owned.0), &owned.run(start, RUN.min(count - start)));
             }
         });
     }

@@ -1,6 +1,6 @@
 //! What happened to objects while somebody looked: the recorder behind `denizen.audit`.
 //!
-//! While at least one audit runs, the recorder is the [`Observer`] of the core. Each audit has books
+//! While at least one audit runs, the recorder is the [`Observer`] of the core. Each audit has a ledger
 //! of its own ([`session::Session`]), so audits nest and run beside each other; each sees all
 //! threads. Places in the Python program ([`sites`]) are kept once for all of them.
 //!
@@ -20,7 +20,7 @@ pub use sites::{Code, Frame, Interpreter, Line, Sites, Stack, Where};
 
 use crate::{
     erased::{
-        ElementType, Place, Tally,
+        CountDelta, ElementType, Place,
         observer::{self, Corrupted, Observer},
     },
     handler::allocation_hint,
@@ -46,7 +46,7 @@ struct Recorder {
 static RECORDER: Lock<Option<Recorder>> = Lock::new(None);
 static FORK: Handlers = Handlers::new(before_fork, after_fork);
 static OBSERVER: Observer = Observer {
-    booked,
+    recorded,
     copied,
     segment_made,
     segment_gone,
@@ -111,7 +111,7 @@ pub fn begin(
     number
 }
 
-/// Runs `action` with the books of an audit, and the places they speak of; `None` if it has ended.
+/// Runs `action` with the ledger of an audit, and the sites it speaks of; `None` if it has ended.
 /// Everybody who allocates waits meanwhile: `action` runs no Python code.
 pub fn with<R>(number: u64, action: impl FnOnce(&mut Session, &Sites) -> R) -> Option<R> {
     let mut guard = RECORDER.lock();
@@ -160,14 +160,14 @@ pub fn note_operation() {
     });
 }
 
-fn booked(element: &ElementType, tally: Tally, place: Place<'_>) {
+fn recorded(element: &ElementType, delta: CountDelta, place: Place<'_>) {
     let operation = operation::current();
     with_recorder(|recorder| {
         let mut sessions = std::mem::take(&mut recorder.sessions);
         let mut found = None;
         let mut here = || *found.get_or_insert_with(|| recorder.here());
         for (_, _, session) in &mut sessions {
-            session.booked(element, tally, place, operation, &mut here);
+            session.recorded(element, delta, place, operation, &mut here);
         }
         recorder.sessions = sessions;
     });

@@ -1,9 +1,9 @@
-//! The books of one audit: what each type's objects did, and where those are that still live.
+//! The ledger of one audit: what each type's objects did, and where those are that still live.
 
 use super::{operation::Operation, sites::Where, timeline::Timeline};
 use crate::{
     abi::Stats,
-    erased::{Cells, ElementType, Place, Tally, observer::Corrupted},
+    erased::{Cells, CountDelta, ElementType, Place, observer::Corrupted},
     owner_map,
     segment::Segment,
 };
@@ -26,11 +26,11 @@ type TypeKey = usize;
 /// What identifies a row of the report: type, operation, site.
 pub type RowKey = (TypeKey, Operation, Option<u32>);
 
-/// The books of one audit.
+/// The ledger of one audit.
 #[derive(Debug)]
 pub struct Session {
     started: Instant,
-    types: Vec<TypeBooks>,
+    types: Vec<TypeLedger>,
     segments: HashMap<usize, Tracked>,
     /// Segments that are being resized, by the number of the resize.
     leaving: HashMap<u64, Tracked>,
@@ -43,7 +43,7 @@ pub struct Session {
 }
 
 #[derive(Debug)]
-struct TypeBooks {
+struct TypeLedger {
     key: TypeKey,
     /// The counters when the audit began.
     before: Stats,
@@ -191,24 +191,24 @@ impl Session {
 
     fn add_type(&mut self, key: TypeKey, before: Stats) -> usize {
         let live = before.live;
-        self.types.push(TypeBooks { key, before, copied: 0, scalars: 0, live, peak: live });
+        self.types.push(TypeLedger { key, before, copied: 0, scalars: 0, live, peak: live });
         self.timeline.add_series(live)
     }
 
     /// The number of a type; one that appears later had no objects before.
     fn type_index(&mut self, element: &ElementType) -> usize {
         let key = ptr::from_ref(element).addr();
-        match self.types.iter().position(|books| books.key == key) {
+        match self.types.iter().position(|ledger| ledger.key == key) {
             Some(index) => index,
             None => self.add_type(key, Stats { struct_size: size_of::<Stats>(), ..NONE }),
         }
     }
 
-    /// Enters a tally. `here` says where this thread is, `operation` what it is at.
-    pub fn booked(
+    /// Enters a delta. `here` says where this thread is, `operation` what it is at.
+    pub fn recorded(
         &mut self,
         element: &ElementType,
-        tally: Tally,
+        delta: CountDelta,
         place: Place<'_>,
         operation: Operation,
         here: &mut dyn FnMut() -> Where,
@@ -216,58 +216,58 @@ impl Session {
         let now = self.seconds();
         let key = ptr::from_ref(element).addr();
         let index = self.type_index(element);
-        let gained = tally.constructed as i64 - tally.destroyed as i64;
-        if tally.constructed + tally.destroyed > 0 {
-            let books = &mut self.types[index];
-            books.live += gained;
-            books.peak = books.peak.max(books.live);
-            let live = books.live;
+        let gained = delta.constructed as i64 - delta.destroyed as i64;
+        if delta.constructed + delta.destroyed > 0 {
+            let ledger = &mut self.types[index];
+            ledger.live += gained;
+            ledger.peak = ledger.peak.max(ledger.live);
+            let live = ledger.live;
             self.timeline.set(index, now, live);
         }
-        if tally.reconciled > 0 {
-            *row(&mut self.reconciled, (key, operation, here().site)) += tally.reconciled;
+        if delta.reconciled > 0 {
+            *row(&mut self.reconciled, (key, operation, here().site)) += delta.reconciled;
         }
         let loan = operation == Operation::LOAN;
-        let book = Entry { key, element, now, scalar: loan };
+        let entry = Entry { key, element, now, scalar: loan };
         match place {
             Place::Passing => {}
             Place::Scalar(address) => {
                 let address = address.addr();
-                self.types[index].scalars += tally.constructed;
+                self.types[index].scalars += delta.constructed;
                 if gained > 0 {
-                    self.add_loose(address, Entry { scalar: true, ..book }, here());
+                    self.add_loose(address, Entry { scalar: true, ..entry }, here());
                 } else if gained < 0 {
                     self.loose.remove(&address);
                 }
                 return;
             }
-            Place::Cells(cells) => match home(element, cells).filter(|_| tally.foreign == 0) {
+            Place::Cells(cells) => match home(element, cells).filter(|_| delta.foreign == 0) {
                 Some(segment) => self.gain(segment, key, gained, here),
                 None => {
-                    self.look_at_loose(book, cells, None, here);
+                    self.look_at_loose(entry, cells, None, here);
                 }
             },
             Place::Moved { to, from } => {
-                let moved = tally.relocated as i64;
+                let moved = delta.relocated as i64;
                 let known = match home(element, from) {
                     Some(segment) => {
                         self.gain(segment, key, -moved, here);
                         None
                     }
-                    None => self.look_at_loose(book, from, None, here),
+                    None => self.look_at_loose(entry, from, None, here),
                 };
                 match home(element, to) {
                     Some(segment) => {
-                        self.gain(segment, key, moved - tally.destroyed as i64, here);
+                        self.gain(segment, key, moved - delta.destroyed as i64, here);
                     }
                     None => {
-                        self.look_at_loose(book, to, known, here);
+                        self.look_at_loose(entry, to, known, here);
                     }
                 }
             }
         }
         if !loan {
-            self.touch_foreign(element, tally, place, operation, here);
+            self.touch_foreign(element, delta, place, operation, here);
         }
     }
 
@@ -275,7 +275,7 @@ impl Session {
     fn touch_foreign(
         &mut self,
         element: &ElementType,
-        tally: Tally,
+        delta: CountDelta,
         place: Place<'_>,
         operation: Operation,
         here: &mut dyn FnMut() -> Where,
@@ -286,16 +286,16 @@ impl Session {
                     && home(element, to).is_none()
                     && owner_map::adopted_at(to.address(0)).is_none() =>
             {
-                tally.relocated
+                delta.relocated
             }
             _ => 0,
         };
-        if tally.foreign + relocated == 0 {
+        if delta.foreign + relocated == 0 {
             return;
         }
         let key = (ptr::from_ref(element).addr(), operation, here().site);
         let row = row(&mut self.foreign, key);
-        row.constructed += tally.foreign;
+        row.constructed += delta.foreign;
         row.relocated += relocated;
         row.calls += 1;
     }
@@ -331,12 +331,12 @@ impl Session {
     /// first object was made that is gone.
     fn look_at_loose(
         &mut self,
-        book: Entry<'_>,
+        entry: Entry<'_>,
         cells: Cells<'_>,
         known: Option<Where>,
         here: &mut dyn FnMut() -> Where,
     ) -> Option<Where> {
-        let element = book.element;
+        let element = entry.element;
         // An owner's objects are in no figures.
         if !element.has_zero_promise()
             || cells.is_empty()
@@ -352,7 +352,7 @@ impl Session {
             if unsafe { element.vacancy().is_live(address) } {
                 if !self.loose.contains_key(&address.addr()) {
                     let at = *at.get_or_insert_with(&mut *here);
-                    self.add_loose(address.addr(), book, at);
+                    self.add_loose(address.addr(), entry, at);
                 }
             } else if let Some(loose) = self.loose.remove(&address.addr()) {
                 gone.get_or_insert(loose.at);
@@ -361,9 +361,9 @@ impl Session {
         gone
     }
 
-    fn add_loose(&mut self, address: usize, book: Entry<'_>, at: Where) {
+    fn add_loose(&mut self, address: usize, entry: Entry<'_>, at: Where) {
         if self.loose.len() < MOST_LOOSE {
-            let Entry { key, now, scalar, .. } = book;
+            let Entry { key, now, scalar, .. } = entry;
             self.loose.insert(address, Loose { key, made: now, at, scalar });
         }
     }
@@ -430,8 +430,8 @@ impl Session {
     /// What became of a type's objects.
     pub fn type_report(&self, element: &ElementType) -> TypeReport {
         let now = element.counters().read();
-        let books = self.books(element);
-        let before = books.map_or(NONE, |books| books.before);
+        let ledger = self.ledger(element);
+        let before = ledger.map_or(NONE, |ledger| ledger.before);
         let stats = Stats {
             struct_size: now.struct_size,
             live: now.live,
@@ -446,15 +446,15 @@ impl Session {
         TypeReport {
             stats,
             live_before: before.live,
-            copied: books.map_or(0, |books| books.copied),
-            scalars: books.map_or(0, |books| books.scalars),
-            peak: books.map_or(now.live, |books| books.peak.max(now.live)),
+            copied: ledger.map_or(0, |ledger| ledger.copied),
+            scalars: ledger.map_or(0, |ledger| ledger.scalars),
+            peak: ledger.map_or(now.live, |ledger| ledger.peak.max(now.live)),
         }
     }
 
-    fn books(&self, element: &ElementType) -> Option<&TypeBooks> {
+    fn ledger(&self, element: &ElementType) -> Option<&TypeLedger> {
         let key = ptr::from_ref(element).addr();
-        self.types.iter().find(|books| books.key == key)
+        self.types.iter().find(|ledger| ledger.key == key)
     }
 
     /// Where the objects of a type are that outlive the audit, as far as they are more than before;
@@ -573,7 +573,7 @@ impl Session {
         let mut live = Vec::new();
         for element in elements {
             let key = ptr::from_ref(*element).addr();
-            if let Some(index) = self.types.iter().position(|books| books.key == key) {
+            if let Some(index) = self.types.iter().position(|ledger| ledger.key == key) {
                 let highest = self.timeline.highest(index, now);
                 if highest.iter().any(|live| *live != 0) {
                     live.push((*element, highest.to_vec()));

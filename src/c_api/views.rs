@@ -26,8 +26,8 @@ use std::ptr::{self, NonNull};
 struct Token {
     /// The array, which the view keeps, keeps the lock.
     borrow: (NonNull<SegmentLock>, RawBorrow),
-    /// The open books of a view that may fill vacant cells, by runs.
-    books: Vec<(Run, Ledger<'static>)>,
+    /// The open ledgers of a view that may fill vacant cells, by runs.
+    ledgers: Vec<(Run, Ledger<'static>)>,
 }
 
 /// The flags that mean something.
@@ -132,7 +132,7 @@ unsafe fn drop_token(token: *mut Token) {
         let token = Box::from_raw(token);
         let (lock, borrow) = token.borrow;
         let borrow = Borrow::from_raw(lock.as_ref(), borrow);
-        for (run, ledger) in token.books {
+        for (run, ledger) in token.ledgers {
             ledger.close(access::cells_of(run, Exclusive::borrowed(&borrow)).as_cells());
         }
         drop(borrow);
@@ -189,7 +189,7 @@ unsafe fn lend_at(
         place.lock.try_borrow(range, flags & abi::VIEW_WRITE != 0).map_err(access::refused)
     };
     let mut borrowed = borrow()?;
-    let mut books = Vec::new();
+    let mut ledgers = Vec::new();
     if flags & abi::VIEW_KEEP_VACANT == 0 {
         // SAFETY: the caller's promise, and the cells are borrowed.
         let mut complete = unsafe { cells.refuse_vacant(element) };
@@ -212,12 +212,12 @@ unsafe fn lend_at(
         cells.runs(element, |_, run| {
             // SAFETY: the caller's promise, and the cells are borrowed for writing.
             let cells = unsafe { access::cells_of(run, Exclusive::borrowed(&borrowed)) };
-            books.push((run, Ledger::open(element, segment, &cells)));
+            ledgers.push((run, Ledger::open(element, segment, &cells)));
             Ok(())
         })?;
     }
     let borrow = (NonNull::from(place.lock), borrowed.into_raw());
-    Ok(Box::into_raw(Box::new(Token { borrow, books })))
+    Ok(Box::into_raw(Box::new(Token { borrow, ledgers })))
 }
 
 /// The cells of an array.

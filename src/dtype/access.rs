@@ -351,7 +351,7 @@ pub unsafe fn with_ledger<R>(
 ) -> R {
     // SAFETY: the caller's promise.
     let cells = unsafe { cells_of(run, right) };
-    Ledger::around(element, segment, &cells, work)
+    Ledger::during(element, segment, &cells, work)
 }
 
 /// The cells that a run writes: a reduction writes one cell again and again.

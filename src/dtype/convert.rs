@@ -15,7 +15,9 @@ use super::{
 use crate::{
     abi::{self, ErrorOut},
     audit::{self, Operation},
-    erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, SpareCell, Tally, rules},
+    erased::{
+        Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Place, SpareCell, rules,
+    },
     numpy_abi::PyArray_Descr,
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
@@ -437,8 +439,8 @@ impl Drop for Object<'_> {
         }
         // The object was made and is destroyed outside any array; or one like it is in the array, and
         // this one was there before.
-        let tally = Tally { constructed: 1, destroyed: 1, ..Tally::default() };
-        element.book(tally, Place::Passing);
+        let tally = CountDelta { constructed: 1, destroyed: 1, ..CountDelta::default() };
+        element.record(tally, Place::Passing);
         let mut end = || {
             // SAFETY: a cell under rule 1, ours alone.
             if let Err(failure) = unsafe { rules::end(element, self.spare.cells()) } {

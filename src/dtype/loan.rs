@@ -25,7 +25,7 @@ use super::{
 use crate::{
     abi,
     audit::Operation,
-    erased::{ElementType, Exclusive, Failure, Place, SpareCell, Tally, rules},
+    erased::{CountDelta, ElementType, Exclusive, Failure, Place, SpareCell, rules},
     owner_map,
     segment::{self, LoanHooks},
 };
@@ -468,8 +468,8 @@ impl Evicted {
         // SAFETY: a cell under rule 1, ours alone.
         let outcome = unsafe { rules::clear(self.element, self.spare.cells()) };
         let cells = self.spare.cells();
-        let tally = Tally { destroyed, ..Tally::default() };
-        self.element.book(tally, Place::Cells(cells.as_cells()));
+        let tally = CountDelta { destroyed, ..CountDelta::default() };
+        self.element.record(tally, Place::Cells(cells.as_cells()));
         outcome
     }
 }

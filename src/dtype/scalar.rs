@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     abi::{self, ErrorOut, Sink, Status},
-    erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, Tally, rules},
+    erased::{Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Place, rules},
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*, types::PyType};
 use std::{
@@ -212,8 +212,8 @@ unsafe fn finish_new(
         let outcome = fill(Scalar::cell(object, element))
             .and_then(|()| rules::materialise(element, own_cell(object, element)));
         let live = element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
-        let tally = Tally { constructed: live, foreign: live, ..Tally::default() };
-        element.book(tally, Place::Scalar(Scalar::cell(object, element)));
+        let tally = CountDelta { constructed: live, foreign: live, ..CountDelta::default() };
+        element.record(tally, Place::Scalar(Scalar::cell(object, element)));
         if let Err(failure) = outcome {
             ffi::Py_DECREF(object);
             return Err(failure);
@@ -320,7 +320,7 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
                     }
                 });
                 let place = Place::Scalar(Scalar::cell(object, element));
-                element.book(Tally { destroyed: live, ..Tally::default() }, place);
+                element.record(CountDelta { destroyed: live, ..CountDelta::default() }, place);
             }
             if let Some(free) = (*class).tp_free {
                 free(object.cast());

@@ -8,7 +8,8 @@ use super::{
 use crate::{
     abi,
     erased::{
-        Cells, CellsMut, ElementType, Exclusive, Failure, Place, SpareCell, Staging, Tally, rules,
+        Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Place, SpareCell, Staging,
+        rules,
     },
     numpy_abi::{
         NpyAuxData, PyArray_DTypeMeta, PyArray_Descr, PyArrayMethod_Context, PyArrayMethod_Spec,
@@ -300,8 +301,8 @@ pub(super) unsafe fn put_staged(
                 tally.foreign += replaced;
             }
         }
-        if tally != Tally::default() {
-            element.book(tally, Place::Cells(cells.as_cells()));
+        if tally != CountDelta::default() {
+            element.record(tally, Place::Cells(cells.as_cells()));
         }
     }
 }
@@ -442,13 +443,13 @@ pub(super) unsafe fn move_block(
         };
         let target_tally = target_ledger.settle(target.as_cells());
         let source_tally = source_ledger.settle(source.as_cells());
-        let tally = Tally {
+        let tally = CountDelta {
             destroyed,
             relocated: moved,
             reconciled: target_tally.reconciled + source_tally.reconciled,
-            ..Tally::default()
+            ..CountDelta::default()
         };
-        element.book(tally, Place::Moved { to: target.as_cells(), from: source.as_cells() });
+        element.record(tally, Place::Moved { to: target.as_cells(), from: source.as_cells() });
         outcome
     }
 }

@@ -341,7 +341,7 @@ impl ElementType {
             )
         };
         let done = if status == abi::OK { to.len() } else { error_out.done };
-        self.book_copies(to.as_cells(), done);
+        self.record_copies(to.as_cells(), done);
         Failure::check(status, &error_out)
     }
 
@@ -377,7 +377,7 @@ impl ElementType {
             )
         };
         let done = if status == abi::OK { to.len() } else { error_out.done };
-        self.book_copies(to.as_cells(), done);
+        self.record_copies(to.as_cells(), done);
         Failure::check(status, &error_out)
     }
 

@@ -15,7 +15,7 @@ mod staging;
 mod vacancy;
 
 pub use cells::{Cells, CellsMut, Exclusive};
-pub use counters::{Counters, Tally};
+pub use counters::{CountDelta, Counters};
 pub use element::{ElementType, InvalidElement, Mismatch, SpareCell, read_prefixed, read_vtable};
 pub use failure::{Details, Failure};
 pub use observer::Place;

@@ -3,7 +3,7 @@
 //! Nobody is, usually: [`is_watching`] is one relaxed load and a branch that the processor
 //! predicts, and it stands where objects appeared, went or were copied, or memory was allocated.
 
-use super::{Cells, ElementType, Tally};
+use super::{Cells, CountDelta, ElementType};
 use std::{
     ops::Range,
     ptr::{self, NonNull},
@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-/// Where the objects of a tally are, or were.
+/// Where the objects of a delta are, or were.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'a> {
     /// In a run of cells, as they are after the operation.
@@ -34,8 +34,8 @@ pub enum Place<'a> {
 /// The functions of an observer. They are called on every thread, with or without the GIL, perhaps
 /// with locks of segments held; so they take no lock under which a function of denizen is called.
 pub struct Observer {
-    /// An operation was booked.
-    pub booked: fn(element: &ElementType, tally: Tally, place: Place<'_>),
+    /// An operation was recorded.
+    pub recorded: fn(element: &ElementType, delta: CountDelta, place: Place<'_>),
     /// So many objects were given the value of another one by the type's own copy.
     pub copied: fn(element: &ElementType, count: u64),
     /// There is a new segment with these cells.
@@ -126,12 +126,12 @@ pub fn segment_gone(cells: impl FnOnce() -> NonNull<u8>) {
 impl ElementType {
     /// Adds what an operation did to the counters, and tells the observer.
     #[inline(always)]
-    pub fn book(&self, tally: Tally, place: Place<'_>) {
-        self.counters().add(tally);
+    pub fn record(&self, delta: CountDelta, place: Place<'_>) {
+        self.counters().add(delta);
         if !is_watching() {
             return;
         }
-        let Tally { constructed, destroyed, relocated, foreign, reconciled } = tally;
+        let CountDelta { constructed, destroyed, relocated, foreign, reconciled } = delta;
         match place {
             Place::Cells(cells) => {
                 let (data, stride, count) = (cells.address(0), cells.stride(), cells.len());
@@ -189,9 +189,9 @@ impl ElementType {
         stride: isize,
         count: usize,
     ) {
-        let tally = Tally { constructed, destroyed, relocated, foreign, reconciled };
+        let delta = CountDelta { constructed, destroyed, relocated, foreign, reconciled };
         // SAFETY: the caller's promise.
-        self.tell(tally, Place::Cells(unsafe { Cells::new(data, stride, count) }));
+        self.tell(delta, Place::Cells(unsafe { Cells::new(data, stride, count) }));
     }
 
     /// # Safety
@@ -210,7 +210,7 @@ impl ElementType {
         from_stride: isize,
         count: usize,
     ) {
-        let tally = Tally { destroyed, relocated, reconciled, ..Tally::default() };
+        let delta = CountDelta { destroyed, relocated, reconciled, ..CountDelta::default() };
         // SAFETY: the caller's promise.
         let place = unsafe {
             Place::Moved {
@@ -218,35 +218,35 @@ impl ElementType {
                 from: Cells::new(from, from_stride, count),
             }
         };
-        self.tell(tally, place);
+        self.tell(delta, place);
     }
 
     #[cold]
     #[inline(never)]
     fn tell_of_scalar(&self, constructed: u64, destroyed: u64, foreign: u64, cell: *const u8) {
-        let tally = Tally { constructed, destroyed, foreign, ..Tally::default() };
-        self.tell(tally, Place::Scalar(cell));
+        let delta = CountDelta { constructed, destroyed, foreign, ..CountDelta::default() };
+        self.tell(delta, Place::Scalar(cell));
     }
 
     #[cold]
     #[inline(never)]
     fn tell_of_passing(&self, constructed: u64, destroyed: u64, foreign: u64) {
-        let tally = Tally { constructed, destroyed, foreign, ..Tally::default() };
-        self.tell(tally, Place::Passing);
+        let delta = CountDelta { constructed, destroyed, foreign, ..CountDelta::default() };
+        self.tell(delta, Place::Passing);
     }
 
-    fn tell(&self, tally: Tally, place: Place<'_>) {
-        if tally != Tally::default()
+    fn tell(&self, delta: CountDelta, place: Place<'_>) {
+        if delta != CountDelta::default()
             && let Some(observer) = get()
         {
-            (observer.booked)(self, tally, place);
+            (observer.recorded)(self, delta, place);
         }
     }
 
     /// Tells the observer, if there is one, that the live ones among the first `done` of these cells
     /// were copied here; of a type without a zero promise all are live.
     #[inline(always)]
-    pub(super) fn book_copies(&self, cells: Cells<'_>, done: usize) {
+    pub(super) fn record_copies(&self, cells: Cells<'_>, done: usize) {
         if is_watching() {
             // SAFETY: the parts of a run.
             unsafe {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 pub enum FaultKind {
     /// A block of memory for a segment, or what is allocated beside one.
     Allocation = 1,
-    /// A request to the Rust heap of the runtime: scratch space, books, messages, large numbers.
+    /// A request to the Rust heap of the runtime: scratch space, ledgers, messages, large numbers.
     Heap = 2,
     /// One element in an operation of its type: constructed, copied, compared, cast, ..
     Element = 4,

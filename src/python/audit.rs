@@ -1,4 +1,4 @@
-//! What `denizen.audit` needs of the runtime: the recorder's books as Python objects, and where the
+//! What `denizen.audit` needs of the runtime: the recorder's ledger as Python objects, and where the
 //! program is as the recorder asks for it.
 
 use crate::{
@@ -40,19 +40,20 @@ pub fn end(number: u64) {
     audit::end(number);
 }
 
-/// The books of an audit. Sites are indices into `lines`, a list of code objects and numbers of
+/// The ledger of an audit. Sites are indices into `lines`, a list of code objects and numbers of
 /// lines; stacks are lists of such, the innermost first, with the number of frames that are left out
 /// in the middle. A leak is of one stack.
 ///
 /// # Errors
 /// `RuntimeError` for an audit that has ended.
 #[pyfunction]
-#[pyo3(name = "_audit_books")]
-pub fn books<'py>(py: Python<'py>, number: u64) -> PyResult<Bound<'py, PyDict>> {
+#[pyo3(name = "_audit_ledger")]
+pub fn ledger<'py>(py: Python<'py>, number: u64) -> PyResult<Bound<'py, PyDict>> {
     let elements = register::elements();
-    let books = audit::with(number, |session, sites| Books::copy(py, session, sites, &elements))
-        .ok_or_else(|| PyRuntimeError::new_err("this audit has ended"))?;
-    books.to_python(py)
+    let ledger =
+        audit::with(number, |session, sites| AuditLedger::copy(py, session, sites, &elements))
+            .ok_or_else(|| PyRuntimeError::new_err("this audit has ended"))?;
+    ledger.to_python(py)
 }
 
 /// A row that has an operation and a site.
@@ -70,8 +71,8 @@ struct LeakRow {
     stack: Stack,
 }
 
-/// A copy of the books, made while everybody waits, without Python objects.
-struct Books {
+/// A copy of the ledger, made while everybody waits, without Python objects.
+struct AuditLedger {
     seconds: f64,
     types: Vec<(&'static str, audit::TypeReport)>,
     leaks: Vec<LeakRow>,
@@ -82,15 +83,15 @@ struct Books {
     lines: Vec<(Py<PyAny>, i32)>,
 }
 
-impl Books {
+impl AuditLedger {
     fn copy(
         py: Python<'_>,
         session: &mut Session,
         sites: &Sites,
         elements: &[&'static ElementType],
-    ) -> Books {
+    ) -> AuditLedger {
         let stack = |at: Where| sites.stack(at);
-        let mut books = Books {
+        let mut ledger = AuditLedger {
             seconds: session.seconds(),
             types: Vec::new(),
             leaks: Vec::new(),
@@ -101,14 +102,14 @@ impl Books {
             lines: sites.lines().iter().map(|line| (code_of(py, line), line.number)).collect(),
         };
         let (seconds, live) = session.timeline(elements);
-        books.timeline =
+        ledger.timeline =
             (seconds, live.into_iter().map(|(element, live)| (element.name(), live)).collect());
         for element in elements {
             let name = element.name();
-            books.types.push((name, session.type_report(element)));
+            ledger.types.push((name, session.type_report(element)));
             // SAFETY: GIL held, as in every function of the module.
             for leak in unsafe { session.leaks(element) } {
-                books.leaks.push(LeakRow { name, stack: stack(leak.at), leak });
+                ledger.leaks.push(LeakRow { name, stack: stack(leak.at), leak });
             }
             for ((_, operation, site), row) in session.foreign(element) {
                 let numbers = vec![
@@ -116,10 +117,10 @@ impl Books {
                     ("relocated", row.relocated),
                     ("calls", row.calls),
                 ];
-                books.foreign.push(Row { name, operation, site, numbers });
+                ledger.foreign.push(Row { name, operation, site, numbers });
             }
             for ((_, operation, site), bits) in session.reconciled(element) {
-                books.reconciled.push(Row {
+                ledger.reconciled.push(Row {
                     name,
                     operation,
                     site,
@@ -127,12 +128,12 @@ impl Books {
                 });
             }
         }
-        books.corruptions = session
+        ledger.corruptions = session
             .corruptions()
             .iter()
             .map(|corruption| (corruption.clone(), stack(corruption.at)))
             .collect();
-        books
+        ledger
     }
 
     fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {

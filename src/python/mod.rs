@@ -46,8 +46,8 @@ mod _runtime {
     use super::*;
     #[pymodule_export]
     use super::{
-        BorrowError, IntegrityError, VacantError, abi_layout, audit::begin, audit::books,
-        audit::end, dtype_of, end_fault, handler::arming_works, handler::handler_name,
+        BorrowError, IntegrityError, VacantError, abi_layout, audit::begin, audit::end,
+        audit::ledger, dtype_of, end_fault, handler::arming_works, handler::handler_name,
         handler::set_arming, handler_mode::HandlerBlock, inspect::check_memory_raw,
         inspect::inspect_raw, inspect::owner, inspect::set_integrity, numpy_layout, plan_fault,
         scalar_from_bytes, stats, types,

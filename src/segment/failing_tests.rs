@@ -144,10 +144,10 @@ fn is_in_arrays(storage: Storage) -> bool {
     element.has_zero_promise() && element.is_trivially_relocatable()
 }
 
-/// Runs a rule on cells of a segment as a loop does, with the books kept.
+/// Runs a rule on cells of a segment as a loop does, with a ledger open.
 fn by_rules<R>(tracer: TracerType, segment: Segment, work: impl FnOnce() -> R) -> R {
     let cells = unsafe { segment.run_mut(tracer.element, 0..segment.cell_count()) };
-    Ledger::around(tracer.element, Some(segment), &cells, work)
+    Ledger::during(tracer.element, Some(segment), &cells, work)
 }
 
 #[test]

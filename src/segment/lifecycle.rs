@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     abi,
-    erased::{ElementType, Failure, Place, Tally, observer},
+    erased::{CountDelta, ElementType, Failure, Place, observer},
     memory::AllocError,
 };
 
@@ -192,11 +192,11 @@ impl Segment {
         }
         let bitmap = self.bitmap_for(element);
         let mut outcome = Ok(());
-        let mut tally = Tally::default();
+        let mut delta = CountDelta::default();
         // Bits that are 1 where there is a live cell, to find the wrong ones by subtraction.
         let mut agreeing = 0;
         let mut visit = |live: std::ops::Range<usize>| {
-            tally.destroyed += live.len() as u64;
+            delta.destroyed += live.len() as u64;
             if element.has_zero_promise() {
                 agreeing += bitmap.count(live.start, live.len());
             }
@@ -216,9 +216,9 @@ impl Segment {
         if element.has_zero_promise() {
             let set = bitmap.count(range.start, range.len()) as u64;
             let agreeing = agreeing as u64;
-            tally.reconciled = (tally.destroyed - agreeing) + (set - agreeing);
-            if vacate && tally.reconciled != 0 {
-                self.header().add_drift(tally.destroyed as usize, set as usize);
+            delta.reconciled = (delta.destroyed - agreeing) + (set - agreeing);
+            if vacate && delta.reconciled != 0 {
+                self.header().add_drift(delta.destroyed as usize, set as usize);
             }
         }
         if vacate {
@@ -226,7 +226,7 @@ impl Segment {
         }
         // SAFETY: the same contract.
         let cells = unsafe { self.run(element, range) };
-        element.book(tally, Place::Cells(cells));
+        element.record(delta, Place::Cells(cells));
         outcome
     }
 }

@@ -2,7 +2,7 @@
 //! cell goes.
 //!
 //! An object that only moves cannot be handed out as a copy. Who reads such a cell gets a loan
-//! instead: the cell, in place, for as long as it is there. The books of the loans are kept in a
+//! instead: the cell, in place, for as long as it is there. The loans are recorded in a
 //! higher layer (`dtype::loan`); here is what a segment does for them. Types with copies are never
 //! lent, and pay nothing.
 

@@ -219,8 +219,8 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
         let cells = unsafe {
             CellsMut::new(segment.cells().as_ptr().add(first * 8), stride, count, Exclusive::own())
         };
-        let tally = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
-        assert_eq!((tally.reconciled, tally.constructed, tally.destroyed), (reconciled, 0, 0));
+        let delta = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
+        assert_eq!((delta.reconciled, delta.constructed, delta.destroyed), (reconciled, 0, 0));
     }
     assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
     // Clearing through strides enters the bits.
@@ -232,8 +232,8 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
         };
         let ledger = Ledger::open(tracer.element, Some(segment), &cells);
         unsafe { crate::erased::rules::clear(tracer.element, cells.reborrow()).unwrap() };
-        let tally = ledger.close(cells.as_cells());
-        assert_eq!((tally.destroyed, tally.constructed, tally.reconciled), (destroyed, 0, 0));
+        let delta = ledger.close(cells.as_cells());
+        assert_eq!((delta.destroyed, delta.constructed, delta.reconciled), (destroyed, 0, 0));
         assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
     }
     assert_eq!(live(tracer), 0);
@@ -292,8 +292,8 @@ fn fields_of_a_structured_type_are_not_booked_as_cells() {
     let segment = bound(tracer, 30);
     // Every third 8 bytes but for four of them: not a stride of whole cells.
     let cells = unsafe { CellsMut::new(segment.cells().as_ptr().add(4), 12, 15, Exclusive::own()) };
-    let tally = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
-    assert_eq!((tally, segment.untouched()), (Default::default(), true));
+    let delta = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
+    assert_eq!((delta, segment.untouched()), (Default::default(), true));
     unsafe { segment.free().unwrap() };
 }
 
@@ -504,8 +504,8 @@ fn foreign_cells_are_counted_as_foreign() {
     let mut cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), 16, 10, Exclusive::own()) };
     let ledger = Ledger::open(tracer.element, None, &cells);
     unsafe { crate::erased::rules::materialise(tracer.element, cells.reborrow()).unwrap() };
-    let tally = ledger.close(cells.as_cells());
-    assert_eq!((tally.constructed, tally.foreign), (10, 10));
+    let delta = ledger.close(cells.as_cells());
+    assert_eq!((delta.constructed, delta.foreign), (10, 10));
     let ledger = Ledger::open(tracer.element, None, &cells);
     unsafe { crate::erased::rules::clear(tracer.element, cells.reborrow()).unwrap() };
     assert_eq!(ledger.close(cells.as_cells()).destroyed, 10);

@@ -229,8 +229,8 @@ impl<S: Subject> Model<'_, S> {
             }
         }
         let ledger = self.element().counters().read();
-        let booked = ledger.live - self.lost_before;
-        assert_eq!(booked, live_cells, "live objects by the ledger and in the cells");
+        let recorded = ledger.live - self.lost_before;
+        assert_eq!(recorded, live_cells, "live objects by the ledger and in the cells");
         if let Err(what) = self.subject.audit(live_cells, ledger) {
             panic!("{what}");
         }
@@ -551,8 +551,8 @@ impl<S: Subject> Model<'_, S> {
         let ledger = Ledger::open(element, found, &cells);
         // SAFETY: cells of a segment that this thread alone knows.
         let outcome = unsafe { self.subject.fill(cells.reborrow(), number) };
-        let tally = ledger.close(cells.as_cells());
-        assert_eq!(tally.reconciled, 0);
+        let delta = ledger.close(cells.as_cells());
+        assert_eq!(delta.reconciled, 0);
         let reached = |index: usize| start.wrapping_add_signed(stride * index as isize);
         let mut new = old.clone();
         for index in 0..count {
@@ -771,8 +771,8 @@ impl<S: Subject> Model<'_, S> {
         }
         let all = self.cells(segment, 0, 1, cells.len());
         let before = element.counters().read();
-        let tally = Ledger::open(element, Some(segment), &all).close(all.as_cells());
-        assert_eq!((tally.reconciled, tally.constructed, tally.destroyed), (wrong, 0, 0));
+        let delta = Ledger::open(element, Some(segment), &all).close(all.as_cells());
+        assert_eq!((delta.reconciled, delta.constructed, delta.destroyed), (wrong, 0, 0));
         assert_eq!(element.counters().read().reconciled - before.reconciled, wrong);
         self.note(run.slot, segment, cells);
     }

@@ -131,6 +131,6 @@ pub(super) trait Subject {
     /// Takes plans back; says which of them had not happened yet.
     fn cancel_plans(&self) -> Left;
 
-    /// Compares the objects' own books with those of the runtime, which says that `live` exist.
+    /// Compares the objects' own ledger with that of the runtime, which says that `live` exist.
     fn audit(&self, live: i64, ledger: Stats) -> Result<(), String>;
 }

@@ -138,11 +138,11 @@ class Audit(ContextDecorator):
         """Takes down what is alive before a program's modules are dropped: what is gone afterwards
         they held."""
         if self._number is not None:
-            self._before = _runtime._audit_books(self._number)["leaks"]
+            self._before = _runtime._audit_ledger(self._number)["leaks"]
 
     def _look(self, number: int) -> Report:
         return make_report(
-            _runtime._audit_books(number),
+            _runtime._audit_ledger(number),
             target=self._target,
             trace=self._trace,
             around=self._around,
@@ -235,7 +235,7 @@ def audit(*, trace: bool = False, raises: bool = True) -> Audit:
 
     Of each place in the program a few dozen stacks are kept whole; with `trace` all of them are.
     While an audit runs every array of an element type asks Python where it is made, which takes a
-    few hundred nanoseconds, as do other entries in the books; when none runs, nothing is recorded.
+    few hundred nanoseconds, as do other entries in the ledger; when none runs, nothing is recorded.
 
     The block should begin and end in one thread or task of the program that is otherwise at rest:
     objects that other threads make meanwhile count as its own.

@@ -1,4 +1,4 @@
-"""The report of an audit: the recorder's books with every place in the program spelled out."""
+"""The report of an audit: the recorder's ledger with every place in the program spelled out."""
 
 from __future__ import annotations
 
@@ -152,25 +152,25 @@ def libraries() -> list[tuple[str, bool]]:
 
 
 def make_report(
-    books: dict[str, Any],
+    ledger: dict[str, Any],
     *,
     target: str,
     trace: bool,
     around: CodeType | None,
     before: Sequence[dict[str, Any]] = (),
 ) -> Report:
-    """The report that the recorder's books make. Stacks end with the code that the audit is in,
-    where it is known. `before` has the leaks of the same audit's books at the program's end, before
+    """The report that the recorder's ledger make. Stacks end with the code that the audit is in,
+    where it is known. `before` has the leaks of the same audit's ledger at the program's end, before
     its modules were dropped."""
-    sites = _Sites(books["lines"], around)
+    sites = _Sites(ledger["lines"], around)
     types: dict[str, TypeFigures] = {}
-    for name, figures in books["types"].items():
+    for name, figures in ledger["types"].items():
         figures["leaked"] = max(figures["live"] - figures["live_before"], 0)
         types[name] = figures
-    leaks = sites.leaks(books["leaks"], trace)
-    held = sites.leaks(_gone(before, books["leaks"]), trace)
+    leaks = sites.leaks(ledger["leaks"], trace)
+    held = sites.leaks(_gone(before, ledger["leaks"]), trace)
     for kind in ("foreign", "reconciled", "corruptions"):
-        for row in books[kind]:
+        for row in ledger[kind]:
             row["site"] = sites.at(row["site"])
             if "stack" in row:
                 numbers, row["left_out"] = sites.cut(row["stack"], row["left_out"])
@@ -183,14 +183,14 @@ def make_report(
         "numpy": np.__version__,
         "target": target,
         "trace": trace,
-        "seconds": books["seconds"],
+        "seconds": ledger["seconds"],
         "types": types,
         "leaks": sorted(leaks, key=lambda leak: -leak["count"]),
         "held": sorted(held, key=lambda leak: -leak["count"]),
-        "foreign": sorted(books["foreign"], key=lambda row: -row["constructed"] - row["relocated"]),
-        "reconciled": sorted(books["reconciled"], key=lambda row: -row["bits"]),
-        "corruptions": books["corruptions"],
-        "timeline": books["timeline"],
+        "foreign": sorted(ledger["foreign"], key=lambda row: -row["constructed"] - row["relocated"]),
+        "reconciled": sorted(ledger["reconciled"], key=lambda row: -row["bits"]),
+        "corruptions": ledger["corruptions"],
+        "timeline": ledger["timeline"],
         "notes": [],
     }
 

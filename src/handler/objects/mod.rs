@@ -33,7 +33,7 @@ pub use lent::LENT_LIMIT;
 use super::functions::unraisable;
 use crate::{
     abi,
-    erased::{self, ElementType, Failure, Tally},
+    erased::{self, CountDelta, ElementType, Failure},
     lock::{Request, acquire_all},
     segment::Segment,
 };
@@ -339,7 +339,7 @@ unsafe fn materialise(objects: Segment, index: usize) -> Result<(), Failure> {
 fn note_foreign(claimed: &Claimed, pointer: *const u8, element: &ElementType) {
     // SAFETY: any address may be asked for; the caller of ours answers for the segment.
     if !claimed.kept && unsafe { Segment::find(pointer) }.is_none() {
-        element.book(Tally { foreign: 1, ..Tally::default() }, erased::Place::Passing);
+        element.record(CountDelta { foreign: 1, ..CountDelta::default() }, erased::Place::Passing);
     }
 }
 
