@@ -15,12 +15,12 @@ mod tests;
 mod timeline;
 
 pub use operation::{AtWork, Operation, at_work};
-pub use session::{Corruption, ForeignRow, Home, Leak, RowKey, Session, TypeReport};
+pub use session::{Corruption, ForeignRow, Leak, LeakLocation, RowKey, Session, TypeReport};
 pub use sites::{Code, Frame, Interpreter, Line, Sites, Stack, Where};
 
 use crate::{
     erased::{
-        CountDelta, ElementType, Place,
+        CountDelta, ElementType, Location,
         observer::{self, Corrupted, Observer},
     },
     handler::allocation_hint,
@@ -160,14 +160,14 @@ pub fn note_operation() {
     });
 }
 
-fn recorded(element: &ElementType, delta: CountDelta, place: Place<'_>) {
+fn recorded(element: &ElementType, delta: CountDelta, location: Location<'_>) {
     let operation = operation::current();
     with_recorder(|recorder| {
         let mut sessions = std::mem::take(&mut recorder.sessions);
         let mut found = None;
         let mut here = || *found.get_or_insert_with(|| recorder.here());
         for (_, _, session) in &mut sessions {
-            session.recorded(element, delta, place, operation, &mut here);
+            session.recorded(element, delta, location, operation, &mut here);
         }
         recorder.sessions = sessions;
     });

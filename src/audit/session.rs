@@ -3,7 +3,7 @@
 use super::{operation::Operation, sites::Where, timeline::Timeline};
 use crate::{
     abi::Stats,
-    erased::{Cells, CountDelta, ElementType, Place, observer::Corrupted},
+    erased::{Cells, CountDelta, ElementType, Location, observer::Corrupted},
     owner_map,
     segment::Segment,
 };
@@ -105,7 +105,7 @@ pub struct Corruption {
 
 /// Where objects are that outlive the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Home {
+pub enum LeakLocation {
     /// In segments.
     Managed,
     /// In segments that were found corrupted.
@@ -114,19 +114,19 @@ pub enum Home {
     Foreign,
     /// In Python scalars.
     Scalar,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
-impl Home {
+impl LeakLocation {
     /// Its word in the report.
     pub fn word(self) -> &'static str {
         match self {
-            Home::Managed => "managed",
-            Home::Corrupted => "corrupted",
-            Home::Foreign => "foreign",
-            Home::Scalar => "scalar",
-            Home::Unknown => "unknown",
+            LeakLocation::Managed => "managed",
+            LeakLocation::Corrupted => "corrupted",
+            LeakLocation::Foreign => "foreign",
+            LeakLocation::Scalar => "scalar",
+            LeakLocation::Unknown => "unknown",
         }
     }
 }
@@ -138,7 +138,7 @@ pub struct Leak {
     /// Objects.
     pub count: u64,
     /// Where they are.
-    pub home: Home,
+    pub location: LeakLocation,
     /// Arrays' segments that they are in.
     pub segments: usize,
     /// Bytes of those segments' cells, or of the objects' own.
@@ -209,7 +209,7 @@ impl Session {
         &mut self,
         element: &ElementType,
         delta: CountDelta,
-        place: Place<'_>,
+        location: Location<'_>,
         operation: Operation,
         here: &mut dyn FnMut() -> Where,
     ) {
@@ -227,11 +227,11 @@ impl Session {
         if delta.reconciled > 0 {
             *row(&mut self.reconciled, (key, operation, here().site)) += delta.reconciled;
         }
-        let loan = operation == Operation::LOAN;
-        let entry = Entry { key, element, now, scalar: loan };
-        match place {
-            Place::Passing => {}
-            Place::Scalar(address) => {
+        let proxy = operation == Operation::PROXY;
+        let entry = Entry { key, element, now, scalar: proxy };
+        match location {
+            Location::Passing => {}
+            Location::Scalar(address) => {
                 let address = address.addr();
                 self.types[index].scalars += delta.constructed;
                 if gained > 0 {
@@ -241,22 +241,24 @@ impl Session {
                 }
                 return;
             }
-            Place::Cells(cells) => match home(element, cells).filter(|_| delta.foreign == 0) {
-                Some(segment) => self.gain(segment, key, gained, here),
-                None => {
-                    self.look_at_loose(entry, cells, None, here);
+            Location::Cells(cells) => {
+                match segment_with(element, cells).filter(|_| delta.foreign == 0) {
+                    Some(segment) => self.gain(segment, key, gained, here),
+                    None => {
+                        self.look_at_loose(entry, cells, None, here);
+                    }
                 }
-            },
-            Place::Moved { to, from } => {
+            }
+            Location::Moved { to, from } => {
                 let moved = delta.relocated as i64;
-                let known = match home(element, from) {
+                let known = match segment_with(element, from) {
                     Some(segment) => {
                         self.gain(segment, key, -moved, here);
                         None
                     }
                     None => self.look_at_loose(entry, from, None, here),
                 };
-                match home(element, to) {
+                match segment_with(element, to) {
                     Some(segment) => {
                         self.gain(segment, key, moved - delta.destroyed as i64, here);
                     }
@@ -266,8 +268,8 @@ impl Session {
                 }
             }
         }
-        if !loan {
-            self.touch_foreign(element, delta, place, operation, here);
+        if !proxy {
+            self.touch_foreign(element, delta, location, operation, here);
         }
     }
 
@@ -276,14 +278,14 @@ impl Session {
         &mut self,
         element: &ElementType,
         delta: CountDelta,
-        place: Place<'_>,
+        location: Location<'_>,
         operation: Operation,
         here: &mut dyn FnMut() -> Where,
     ) {
-        let relocated = match place {
-            Place::Moved { to, .. }
+        let relocated = match location {
+            Location::Moved { to, .. }
                 if !to.is_empty()
-                    && home(element, to).is_none()
+                    && segment_with(element, to).is_none()
                     && owner_map::adopted_at(to.address(0)).is_none() =>
             {
                 delta.relocated
@@ -471,11 +473,11 @@ impl Session {
         if outlived == 0 {
             return Vec::new();
         }
-        let mut groups: HashMap<(Home, Where), Leak> = HashMap::new();
-        let mut add = |home, at: Where, made: f64, count, segments, bytes| {
-            let leak = groups.entry((home, at)).or_insert(Leak {
+        let mut groups: HashMap<(LeakLocation, Where), Leak> = HashMap::new();
+        let mut add = |location, at: Where, made: f64, count, segments, bytes| {
+            let leak = groups.entry((location, at)).or_insert(Leak {
                 count: 0,
-                home,
+                location,
                 segments: 0,
                 bytes: 0,
                 first_made: made,
@@ -502,7 +504,7 @@ impl Session {
             };
             if count > 0 {
                 found += count;
-                add(Home::Managed, tracked.at, tracked.made, count, 1, segment.byte_len());
+                add(LeakLocation::Managed, tracked.at, tracked.made, count, 1, segment.byte_len());
             }
         }
         for corruption in &self.corruptions {
@@ -513,7 +515,7 @@ impl Session {
             let count = (tracked.gained.max(0) as u64).min(outlived.saturating_sub(found));
             if count > 0 {
                 found += count;
-                add(Home::Corrupted, tracked.at, tracked.made, count, 1, corruption.bytes);
+                add(LeakLocation::Corrupted, tracked.at, tracked.made, count, 1, corruption.bytes);
             }
         }
         // An object that NumPy moved as bytes is not known to be gone from where it was: the
@@ -525,12 +527,13 @@ impl Session {
         for loose in loose {
             if loose.scalar || found < outlived {
                 found += 1;
-                let home = if loose.scalar { Home::Scalar } else { Home::Foreign };
-                add(home, loose.at, loose.made, 1, 0, element.size());
+                let location =
+                    if loose.scalar { LeakLocation::Scalar } else { LeakLocation::Foreign };
+                add(location, loose.at, loose.made, 1, 0, element.size());
             }
         }
         if found < outlived {
-            add(Home::Unknown, Where::default(), 0.0, outlived - found, 0, 0);
+            add(LeakLocation::Unknown, Where::default(), 0.0, outlived - found, 0, 0);
         }
         let mut leaks: Vec<Leak> = groups.into_values().collect();
         leaks.sort_by(|left, right| {
@@ -606,7 +609,7 @@ const NONE: Stats = Stats {
 };
 
 /// The segment of the type that a run of cells is in.
-fn home(element: &ElementType, cells: Cells<'_>) -> Option<Segment> {
+fn segment_with(element: &ElementType, cells: Cells<'_>) -> Option<Segment> {
     if cells.is_empty() {
         return None;
     }

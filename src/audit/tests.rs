@@ -30,12 +30,12 @@ fn stats(number: u64, tracer: TracerType) -> (Stats, u64) {
     .unwrap()
 }
 
-fn leaks(number: u64, tracer: TracerType) -> Vec<(Home, u64, usize)> {
+fn leaks(number: u64, tracer: TracerType) -> Vec<(LeakLocation, u64, usize)> {
     with(number, |session, _| {
         // SAFETY: no other thread works on the type.
         unsafe { session.leaks(tracer.element) }
             .into_iter()
-            .map(|leak| (leak.home, leak.count, leak.segments))
+            .map(|leak| (leak.location, leak.count, leak.segments))
             .collect()
     })
     .unwrap()
@@ -52,11 +52,11 @@ fn an_audit_knows_what_lives_and_where_for_every_storage() {
         unsafe {
             first.materialise(0..40).unwrap();
             old.materialise(0..3).unwrap();
-            assert_eq!(leaks(number, tracer), [(Home::Managed, 43, 2)], "{storage:?}");
+            assert_eq!(leaks(number, tracer), [(LeakLocation::Managed, 43, 2)], "{storage:?}");
             let resized = first.resize(1000 * tracer.element.size()).unwrap().segment;
-            assert_eq!(leaks(number, tracer), [(Home::Managed, 43, 2)], "{storage:?}");
+            assert_eq!(leaks(number, tracer), [(LeakLocation::Managed, 43, 2)], "{storage:?}");
             old.relocate(0..3, resized, 50).unwrap();
-            assert_eq!(leaks(number, tracer), [(Home::Managed, 43, 1)], "{storage:?}");
+            assert_eq!(leaks(number, tracer), [(LeakLocation::Managed, 43, 1)], "{storage:?}");
             resized.destroy(0..10).unwrap();
             let (stats, _) = stats(number, tracer);
             assert_eq!((stats.constructed, stats.destroyed), (43, 10), "{storage:?}");
@@ -107,7 +107,7 @@ fn objects_outside_segments_are_followed_by_their_addresses() {
         unsafe { rules::materialise(element, cells.reborrow()) }.unwrap();
         ledger.close(cells.as_cells());
     }
-    assert_eq!(leaks(number, tracer), [(Home::Foreign, 8, 0)]);
+    assert_eq!(leaks(number, tracer), [(LeakLocation::Foreign, 8, 0)]);
     let rows = with(number, |session, _| {
         session
             .foreign(element)
@@ -121,7 +121,7 @@ fn objects_outside_segments_are_followed_by_their_addresses() {
     // SAFETY: cells under rule 1.
     unsafe { rules::clear(element, half.reborrow()) }.unwrap();
     ledger.close(half.as_cells());
-    assert_eq!(leaks(number, tracer), [(Home::Foreign, 4, 0)]);
+    assert_eq!(leaks(number, tracer), [(LeakLocation::Foreign, 4, 0)]);
     // What is moved as bytes and ends elsewhere is not counted twice.
     let ledger = Ledger::open(element, None, &cells);
     // SAFETY: cells under rule 1.
@@ -164,7 +164,7 @@ fn corruptions_are_kept_with_their_segment() {
         cells: cells - 128..cells - 128,
         what: "the end is overwritten",
     });
-    assert_eq!(leaks(number, tracer), [(Home::Corrupted, 3, 1)]);
+    assert_eq!(leaks(number, tracer), [(LeakLocation::Corrupted, 3, 1)]);
     let found = with(number, |session, _| session.corruptions().to_vec()).unwrap();
     let kept: Vec<_> = found.iter().filter(|corruption| corruption.cells == cells).collect();
     assert_eq!(kept.len(), 1);

@@ -8,7 +8,7 @@ use crate::{
     abi::{self, Element, Status, View, ViewFlags},
     dtype::{
         DType,
-        access::{self, BLOCK, Place, Run},
+        access::{self, BLOCK, LockRange, Run},
     },
     erased::{Cells, ElementType, Exclusive, Failure, rules},
     lock::{Borrow, RawBorrow, SegmentLock},
@@ -159,7 +159,7 @@ unsafe fn lend(
     // SAFETY: the array is alive.
     let segment = unsafe { access::segment_of(cells.data) };
     // SAFETY: the array is alive.
-    let Some(place) = (unsafe { access::place_of(segment.as_ref(), cells.data) }) else {
+    let Some(lock_range) = (unsafe { access::lock_range_of(segment.as_ref(), cells.data) }) else {
         return Err(Failure::new(
             abi::ERROR_TYPE,
             format!(
@@ -170,23 +170,23 @@ unsafe fn lend(
         ));
     };
     // SAFETY: the array is alive.
-    unsafe { access::pinned(cells.data, || lend_at(element, cells, flags, segment, place)) }
+    unsafe { access::pinned(cells.data, || lend_at(element, cells, flags, segment, lock_range)) }
 }
 
 /// # Safety
-/// As for [`lend`]; `segment` and `place` are those of the cells, which are pinned.
+/// As for [`lend`]; `segment` and `lock_range` are those of the cells, which are pinned.
 unsafe fn lend_at(
     element: &'static ElementType,
     cells: &Grid<'_>,
     flags: ViewFlags,
     segment: Option<Segment>,
-    place: Place<'_>,
+    lock_range: LockRange<'_>,
 ) -> Result<*mut Token, Failure> {
     let borrow = || {
         let (low, high) = cells.extent(element.size());
-        let first = (cells.data as isize + low) as usize - place.base;
+        let first = (cells.data as isize + low) as usize - lock_range.base;
         let range = first..first + (high - low) as usize;
-        place.lock.try_borrow(range, flags & abi::VIEW_WRITE != 0).map_err(access::refused)
+        lock_range.lock.try_borrow(range, flags & abi::VIEW_WRITE != 0).map_err(access::refused)
     };
     let mut borrowed = borrow()?;
     let mut ledgers = Vec::new();
@@ -216,7 +216,7 @@ unsafe fn lend_at(
             Ok(())
         })?;
     }
-    let borrow = (NonNull::from(place.lock), borrowed.into_raw());
+    let borrow = (NonNull::from(lock_range.lock), borrowed.into_raw());
     Ok(Box::into_raw(Box::new(Token { borrow, ledgers })))
 }
 

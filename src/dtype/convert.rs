@@ -16,7 +16,7 @@ use crate::{
     abi::{self, ErrorOut},
     audit::{self, Operation},
     erased::{
-        Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Place, SpareCell, rules,
+        Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Location, SpareCell, rules,
     },
     numpy_abi::PyArray_Descr,
 };
@@ -440,7 +440,7 @@ impl Drop for Object<'_> {
         // The object was made and is destroyed outside any array; or one like it is in the array, and
         // this one was there before.
         let tally = CountDelta { constructed: 1, destroyed: 1, ..CountDelta::default() };
-        element.record(tally, Place::Passing);
+        element.record(tally, Location::Passing);
         let mut end = || {
             // SAFETY: a cell under rule 1, ours alone.
             if let Err(failure) = unsafe { rules::end(element, self.spare.cells()) } {

@@ -9,11 +9,11 @@
 //! A loan shows a cell, not an object: what a sort puts there is what it shows.
 //!
 //! The books are kept under the GIL. Invariants:
-//! * `loan-booked`: a scalar with an address in `shown` is in [`SHOWN`] under that address, and the
+//! * `proxy-recorded`: a scalar with an address in `shown` is in [`SHOWN`] under that address, and the
 //!   other way round; the address is a cell of the scalar's type, aligned, in a managed segment or
 //!   an adopted range whose owner the scalar keeps. `Segment::free` and `resize`, the clear loop
-//!   and moves see to it that it stays so (`segment::LoanHooks`, [`take_back_run`]).
-//! * `loan-used`: while `uses` is not 0 somebody reads the scalar's cell. The cell is borrowed from
+//!   and moves see to it that it stays so (`segment::ProxyHooks`, [`take_back_run`]).
+//! * `proxy-used`: while `uses` is not 0 somebody reads the scalar's cell. The cell is borrowed from
 //!   its segment's lock then, and a segment that is freed all the same is leaked.
 
 use super::{
@@ -25,9 +25,9 @@ use super::{
 use crate::{
     abi,
     audit::Operation,
-    erased::{CountDelta, ElementType, Exclusive, Failure, Place, SpareCell, rules},
+    erased::{CountDelta, ElementType, Exclusive, Failure, Location, SpareCell, rules},
     owner_map,
-    segment::{self, LoanHooks},
+    segment::{self, ProxyHooks},
 };
 use pyo3::ffi;
 use std::{
@@ -65,7 +65,7 @@ fn shown() -> MutexGuard<'static, BTreeMap<usize, Shower>> {
 
 /// Has segments tell of what happens to their cells. Idempotent.
 pub fn install() {
-    segment::set_loan_hooks(LoanHooks { take_back, moved });
+    segment::set_proxy_hooks(ProxyHooks { detach: take_back, moved });
 }
 
 /// Where a cell may hold the only copy of an object for good.
@@ -88,8 +88,8 @@ unsafe fn home_of(element: &ElementType, cell: *mut u8) -> Option<Home> {
         return (segment.is_for(element) && inside).then_some(Home { keeper: ptr::null_mut() });
     }
     let adopted = owner_map::adopted_at(cell)?;
-    // SAFETY: the payload of an adopted range is a `Lent`, alive as long as the range is adopted.
-    let keeper = unsafe { adopted.payload.cast::<access::Lent>().as_ref() }.keeper()?;
+    // SAFETY: the payload is an `AdoptedRange`, alive as long as the range is adopted.
+    let keeper = unsafe { adopted.payload.cast::<access::AdoptedRange>().as_ref() }.base()?;
     cell.addr().is_multiple_of(element.align()).then_some(Home { keeper })
 }
 
@@ -161,14 +161,14 @@ unsafe fn begin(object: *mut ffi::PyObject, loan: &mut Loan, cell: *mut u8, home
     unsafe { ffi::Py_XINCREF(home.keeper) };
     let before = shown().insert(cell.addr(), Shower(object));
     debug_assert!(before.is_none(), "one scalar a cell");
-    segment::loan_begins();
+    segment::proxy_begins();
 }
 
 /// Books that a scalar shows its cell no more. Returns the keeper, for the caller to release last.
 fn end(loan: &mut Loan) -> *mut ffi::PyObject {
     let gone = shown().remove(&loan.shown.addr());
     debug_assert!(gone.is_some(), "a loan is booked");
-    segment::loan_ends();
+    segment::proxy_ends();
     loan.shown = ptr::null_mut();
     std::mem::replace(&mut loan.keeper, ptr::null_mut())
 }
@@ -204,11 +204,11 @@ impl Loan {
 /// `object` is a booked scalar that nobody uses; the cell's lock is held for writing, or the cell
 /// is the caller's alone; GIL held.
 unsafe fn take_over(object: *mut ffi::PyObject) {
-    // SAFETY: the caller's promise; `loan-booked`. The scalar's own cell is vacant, so that the move
+    // SAFETY: the caller's promise; `proxy-recorded`. The scalar's own cell is vacant, so that the move
     // ends no object and cannot fail.
     unsafe {
         let Some((dtype, cell)) = scalar::scalar_cell(object) else { return };
-        let _at_work = watched::at_work(Operation::LOAN);
+        let _at_work = watched::at_work(Operation::PROXY);
         let element = dtype.element();
         let keeper = end(&mut *scalar::loan_of(object));
         let size = element.size() as isize;
@@ -268,7 +268,7 @@ fn moved(cells: Range<usize>, new_start: NonNull<u8>) {
 /// before locks are.
 pub(super) fn gil_for(element: &ElementType) -> Option<Gil> {
     // SAFETY: the interpreter is initialised: there are scalars.
-    segment::may_be_lent(element).then(|| Gil(unsafe { ffi::PyGILState_Ensure() }))
+    segment::may_have_proxies(element).then(|| Gil(unsafe { ffi::PyGILState_Ensure() }))
 }
 
 /// The GIL, until it is dropped.
@@ -290,7 +290,7 @@ impl Drop for Gil {
 /// # Safety
 /// The run is cells of `element`, locked for writing; the GIL is held ([`gil_for`]).
 pub(super) unsafe fn take_back_run(element: &ElementType, run: Run) -> Result<(), Failure> {
-    if !segment::may_be_lent(element) || run.count == 0 {
+    if !segment::may_have_proxies(element) || run.count == 0 {
         return Ok(());
     }
     // A loan that began after `gil_for` found none is of other cells: nobody reads these. The books
@@ -369,7 +369,7 @@ unsafe fn put_scalar(
         }
         let Some(home) = home_of(element, cell) else { return Err(lost(element)) };
         may_move(element, &*scalar::loan_of(object))?;
-        let _at_work = watched::at_work(Operation::LOAN);
+        let _at_work = watched::at_work(Operation::PROXY);
         let own = scalar::own_address(object, element);
         let own_run = Run::write(own, element.size() as isize, 1);
         access::with_ledger(element, None, own_run, Exclusive::own(), || {
@@ -450,7 +450,7 @@ impl Evicted {
         segment: Option<segment::Segment>,
         right: Exclusive<'_>,
     ) -> Result<(), Failure> {
-        let _at_work = watched::at_work(Operation::LOAN);
+        let _at_work = watched::at_work(Operation::PROXY);
         // SAFETY: the caller's promise; the spare cell is vacant, ours and aligned.
         unsafe {
             take_back_run(self.element, run)?;
@@ -469,7 +469,7 @@ impl Evicted {
         let outcome = unsafe { rules::clear(self.element, self.spare.cells()) };
         let cells = self.spare.cells();
         let tally = CountDelta { destroyed, ..CountDelta::default() };
-        self.element.record(tally, Place::Cells(cells.as_cells()));
+        self.element.record(tally, Location::Cells(cells.as_cells()));
         outcome
     }
 }
@@ -524,7 +524,7 @@ pub(super) unsafe fn with_borrow<R>(
     // SAFETY: the caller's promise.
     let segment = unsafe { access::segment_of(cell) };
     // SAFETY: as above.
-    let Some(place) = (unsafe { access::place_of(segment.as_ref(), cell) }) else {
+    let Some(place) = (unsafe { access::lock_range_of(segment.as_ref(), cell) }) else {
         return work();
     };
     let first = cell.addr() - place.base;

@@ -45,7 +45,7 @@ impl LentArray {
                 borrow: None,
             };
             let segment = access::segment_of(cell);
-            if let Some(place) = access::place_of(segment.as_ref(), cell) {
+            if let Some(place) = access::lock_range_of(segment.as_ref(), cell) {
                 let first = cell.addr() - place.base;
                 let borrow = place.lock.try_borrow(first..first + element.size(), false);
                 let borrow = borrow.map_err(access::refused)?;
@@ -84,7 +84,7 @@ impl Drop for LentArray {
             }
             ffi::Py_XDECREF(self.array);
             if let Some((lock, borrow)) = self.borrow.take() {
-                // SAFETY: the scalar is in use, so that the lock's memory stays (`loan-used`).
+                // SAFETY: the scalar is in use, so that the lock's memory stays (`proxy-used`).
                 drop(Borrow::from_raw(lock.as_ref(), borrow));
             }
         }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     abi::{self, ErrorOut, Sink, Status},
-    erased::{Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Place, rules},
+    erased::{Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Location, rules},
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*, types::PyType};
 use std::{
@@ -213,7 +213,7 @@ unsafe fn finish_new(
             .and_then(|()| rules::materialise(element, own_cell(object, element)));
         let live = element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
         let tally = CountDelta { constructed: live, foreign: live, ..CountDelta::default() };
-        element.record(tally, Place::Scalar(Scalar::cell(object, element)));
+        element.record(tally, Location::Scalar(Scalar::cell(object, element)));
         if let Err(failure) = outcome {
             ffi::Py_DECREF(object);
             return Err(failure);
@@ -319,7 +319,7 @@ unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
                         errors::write_unraisable(&failure, errors::DESTRUCTOR);
                     }
                 });
-                let place = Place::Scalar(Scalar::cell(object, element));
+                let place = Location::Scalar(Scalar::cell(object, element));
                 element.record(CountDelta { destroyed: live, ..CountDelta::default() }, place);
             }
             if let Some(free) = (*class).tp_free {

@@ -17,7 +17,7 @@ use crate::{
         realloc_error,
     },
     numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
-    segment::{Lost, Segment, may_be_lent},
+    segment::{Lost, Segment, may_have_proxies},
 };
 use std::ffi::{c_char, c_int, c_void};
 
@@ -145,7 +145,7 @@ unsafe fn look(element: &'static ElementType, run: Run) -> Result<bool, Failure>
     if !segment.is_for(element) && segment.is_trusted() {
         return Ok(false);
     }
-    let empty = segment.untouched() && !may_be_lent(element);
+    let empty = segment.untouched() && !may_have_proxies(element);
     if empty && !segment.is_checked() {
         return Ok(true);
     }

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     abi,
     erased::{
-        Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Place, SpareCell, Staging,
+        Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Location, SpareCell, Staging,
         rules,
     },
     numpy_abi::{
@@ -302,7 +302,7 @@ pub(super) unsafe fn put_staged(
             }
         }
         if tally != CountDelta::default() {
-            element.record(tally, Place::Cells(cells.as_cells()));
+            element.record(tally, Location::Cells(cells.as_cells()));
         }
     }
 }
@@ -449,7 +449,7 @@ pub(super) unsafe fn move_block(
             reconciled: target_tally.reconciled + source_tally.reconciled,
             ..CountDelta::default()
         };
-        element.record(tally, Place::Moved { to: target.as_cells(), from: source.as_cells() });
+        element.record(tally, Location::Moved { to: target.as_cells(), from: source.as_cells() });
         outcome
     }
 }

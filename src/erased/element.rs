@@ -254,7 +254,7 @@ impl ElementType {
     }
 
     /// Whether objects can be copied. Those that only move are lent where others are copied
-    /// (`segment::LoanHooks`).
+    /// (`segment::ProxyHooks`).
     #[inline]
     pub fn is_copyable(&self) -> bool {
         self.vtable.copy_construct.is_some()

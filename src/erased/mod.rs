@@ -18,7 +18,7 @@ pub use cells::{Cells, CellsMut, Exclusive};
 pub use counters::{CountDelta, Counters};
 pub use element::{ElementType, InvalidElement, Mismatch, SpareCell, read_prefixed, read_vtable};
 pub use failure::{Details, Failure};
-pub use observer::Place;
+pub use observer::Location;
 pub use registry::{Registry, RegistryError};
 pub use staging::Staging;
 pub use vacancy::{CELLS_PER_MASK, Vacancy};

@@ -15,7 +15,7 @@ use std::{
 
 /// Where the objects of a delta are, or were.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
+pub enum Location<'a> {
     /// In a run of cells, as they are after the operation.
     Cells(Cells<'a>),
     /// In the first run of cells; they came from the second.
@@ -35,7 +35,7 @@ pub enum Place<'a> {
 /// with locks of segments held; so they take no lock under which a function of denizen is called.
 pub struct Observer {
     /// An operation was recorded.
-    pub recorded: fn(element: &ElementType, delta: CountDelta, place: Place<'_>),
+    pub recorded: fn(element: &ElementType, delta: CountDelta, location: Location<'_>),
     /// So many objects were given the value of another one by the type's own copy.
     pub copied: fn(element: &ElementType, count: u64),
     /// There is a new segment with these cells.
@@ -126,14 +126,14 @@ pub fn segment_gone(cells: impl FnOnce() -> NonNull<u8>) {
 impl ElementType {
     /// Adds what an operation did to the counters, and tells the observer.
     #[inline(always)]
-    pub fn record(&self, delta: CountDelta, place: Place<'_>) {
+    pub fn record(&self, delta: CountDelta, location: Location<'_>) {
         self.counters().add(delta);
         if !is_watching() {
             return;
         }
         let CountDelta { constructed, destroyed, relocated, foreign, reconciled } = delta;
-        match place {
-            Place::Cells(cells) => {
+        match location {
+            Location::Cells(cells) => {
                 let (data, stride, count) = (cells.address(0), cells.stride(), cells.len());
                 // SAFETY: the parts of a run.
                 unsafe {
@@ -149,7 +149,7 @@ impl ElementType {
                     );
                 }
             }
-            Place::Moved { to, from } => {
+            Location::Moved { to, from } => {
                 debug_assert_eq!(constructed + foreign, 0);
                 // A run of stride 0 may be given as its one cell.
                 let count = to.len().max(from.len());
@@ -168,8 +168,8 @@ impl ElementType {
                     );
                 }
             }
-            Place::Scalar(cell) => self.tell_of_scalar(constructed, destroyed, foreign, cell),
-            Place::Passing => self.tell_of_passing(constructed, destroyed, foreign),
+            Location::Scalar(cell) => self.tell_of_scalar(constructed, destroyed, foreign, cell),
+            Location::Passing => self.tell_of_passing(constructed, destroyed, foreign),
         }
     }
 
@@ -191,7 +191,7 @@ impl ElementType {
     ) {
         let delta = CountDelta { constructed, destroyed, relocated, foreign, reconciled };
         // SAFETY: the caller's promise.
-        self.tell(delta, Place::Cells(unsafe { Cells::new(data, stride, count) }));
+        self.tell(delta, Location::Cells(unsafe { Cells::new(data, stride, count) }));
     }
 
     /// # Safety
@@ -212,34 +212,34 @@ impl ElementType {
     ) {
         let delta = CountDelta { destroyed, relocated, reconciled, ..CountDelta::default() };
         // SAFETY: the caller's promise.
-        let place = unsafe {
-            Place::Moved {
+        let location = unsafe {
+            Location::Moved {
                 to: Cells::new(to, to_stride, count),
                 from: Cells::new(from, from_stride, count),
             }
         };
-        self.tell(delta, place);
+        self.tell(delta, location);
     }
 
     #[cold]
     #[inline(never)]
     fn tell_of_scalar(&self, constructed: u64, destroyed: u64, foreign: u64, cell: *const u8) {
         let delta = CountDelta { constructed, destroyed, foreign, ..CountDelta::default() };
-        self.tell(delta, Place::Scalar(cell));
+        self.tell(delta, Location::Scalar(cell));
     }
 
     #[cold]
     #[inline(never)]
     fn tell_of_passing(&self, constructed: u64, destroyed: u64, foreign: u64) {
         let delta = CountDelta { constructed, destroyed, foreign, ..CountDelta::default() };
-        self.tell(delta, Place::Passing);
+        self.tell(delta, Location::Passing);
     }
 
-    fn tell(&self, delta: CountDelta, place: Place<'_>) {
+    fn tell(&self, delta: CountDelta, location: Location<'_>) {
         if delta != CountDelta::default()
             && let Some(observer) = get()
         {
-            (observer.recorded)(self, delta, place);
+            (observer.recorded)(self, delta, location);
         }
     }
 

@@ -125,7 +125,7 @@ impl<S> Ranges<S> {
     }
 
     /// Whether a borrow conflicts with `span`.
-    pub fn is_lent(&self, span: &Span) -> bool {
+    pub fn is_borrowed(&self, span: &Span) -> bool {
         any_conflicts(span, &self.borrows)
     }
 
@@ -328,8 +328,8 @@ mod tests {
                         if index < model.borrows.len() {
                             prop_assert!(table.give_back(&model.borrows.remove(index)));
                         } else {
-                            let never_lent = Span { start: 90, end: 91, write: true };
-                            prop_assert!(!table.give_back(&never_lent));
+                            let never_borrowed = Span { start: 90, end: 91, write: true };
+                            prop_assert!(!table.give_back(&never_borrowed));
                         }
                     }
                 }

@@ -402,7 +402,7 @@ impl SegmentLock {
         let everything = Span { start: 0, end: usize::MAX, write: true };
         let tables = Shard::of(self.address()).lock();
         match tables.get(&self.address()) {
-            Some(table) if table.is_lent(&everything) => Err(LockError::Borrowed),
+            Some(table) if table.is_borrowed(&everything) => Err(LockError::Borrowed),
             Some(_) => Err(LockError::Busy),
             None if state_of(self.word.load(Ordering::Relaxed)) & !PINS != 0 => {
                 Err(LockError::Busy)

@@ -161,7 +161,7 @@ impl AuditLedger {
             let entry = PyDict::new(py);
             entry.set_item("type", name)?;
             entry.set_item("count", leak.count)?;
-            entry.set_item("where", leak.home.word())?;
+            entry.set_item("where", leak.location.word())?;
             entry.set_item("segments", leak.segments)?;
             entry.set_item("bytes", leak.bytes)?;
             entry.set_item("first_made", leak.first_made)?;

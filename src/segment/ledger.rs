@@ -5,7 +5,7 @@
 
 use super::{InitBitmap, Segment};
 use crate::{
-    erased::{CELLS_PER_MASK, Cells, CellsMut, CountDelta, ElementType, Place},
+    erased::{CELLS_PER_MASK, Cells, CellsMut, CountDelta, ElementType, Location},
     owner_map,
 };
 use std::mem::MaybeUninit;
@@ -222,7 +222,7 @@ impl<'e> Ledger<'e> {
     pub fn close(self, cells: Cells<'_>) -> CountDelta {
         let delta = self.difference(cells);
         if delta != CountDelta::default() {
-            self.element.record(delta, Place::Cells(cells));
+            self.element.record(delta, Location::Cells(cells));
         }
         delta
     }

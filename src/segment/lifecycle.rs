@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     abi,
-    erased::{CountDelta, ElementType, Failure, Place, observer},
+    erased::{CountDelta, ElementType, Failure, Location, observer},
     memory::AllocError,
 };
 
@@ -108,7 +108,7 @@ impl Segment {
     ///
     /// # Errors
     /// A destructor failed; every object and the segment are gone all the same. Or somebody still
-    /// works on the cells or was lent some (the lock is not idle, [`super::LoanHooks`]), or the
+    /// works on the cells or was lent some (the lock is not idle, [`super::ProxyHooks`]), or the
     /// segment is corrupted ([`super::Corruption`]): nothing is destroyed then, and the memory is never
     /// given back.
     ///
@@ -120,7 +120,7 @@ impl Segment {
         if !self.lock().is_idle() {
             return Err(self.freed_in_use());
         }
-        self.end_loans(0)?;
+        self.detach_proxies(0)?;
         let outcome = if self.untouched() {
             Ok(())
         } else {
@@ -226,7 +226,7 @@ impl Segment {
         }
         // SAFETY: the same contract.
         let cells = unsafe { self.run(element, range) };
-        element.record(delta, Place::Cells(cells));
+        element.record(delta, Location::Cells(cells));
         outcome
     }
 }

@@ -37,10 +37,10 @@ mod integrity;
 mod layout;
 mod ledger;
 mod lifecycle;
-mod loans;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod operations;
+mod proxies;
 mod relocate;
 mod source;
 #[cfg(test)]
@@ -51,7 +51,7 @@ pub use header::{Header, ReleaseFn};
 pub use inspect::Snapshot;
 pub use integrity::{Corruption, Lost, Part, is_checking, set_checked, set_site_hook};
 pub use ledger::{Ledger, RUN};
-pub use loans::{LoanHooks, loan_begins, loan_ends, may_be_lent, set_loan_hooks};
+pub use proxies::{ProxyHooks, may_have_proxies, proxy_begins, proxy_ends, set_proxy_hooks};
 pub use relocate::{ResizeError, Resized};
 pub use source::{Source, Upstream};
 

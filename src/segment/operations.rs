@@ -7,7 +7,7 @@
 use super::{Ledger, RUN, Segment};
 use crate::{
     abi,
-    erased::{CELLS_PER_MASK, Cells, CellsMut, CountDelta, ElementType, Failure, Place, rules},
+    erased::{CELLS_PER_MASK, Cells, CellsMut, CountDelta, ElementType, Failure, Location, rules},
 };
 use std::ops::Range;
 
@@ -134,7 +134,7 @@ impl Segment {
                 let cells = unsafe { self.run(element, start..start + count) };
                 element.record(
                     CountDelta { reconciled, ..CountDelta::default() },
-                    Place::Cells(cells),
+                    Location::Cells(cells),
                 );
             }
             for (first, length, (live, _)) in rules::stretches(live, 0, count) {
@@ -171,7 +171,7 @@ impl Segment {
             // SAFETY: the same contract.
             let cells = unsafe { self.run(element, range.start..range.start + done) };
             let delta = CountDelta { constructed: done as u64, ..CountDelta::default() };
-            element.record(delta, Place::Cells(cells));
+            element.record(delta, Location::Cells(cells));
         }
         built
     }
@@ -259,7 +259,8 @@ impl Segment {
         bitmap.fill(index, 1, true);
         // SAFETY: the same contract.
         let cells = unsafe { self.run(element, index..index + 1) };
-        element.record(CountDelta { constructed: 1, ..CountDelta::default() }, Place::Cells(cells));
+        element
+            .record(CountDelta { constructed: 1, ..CountDelta::default() }, Location::Cells(cells));
         Ok(())
     }
 
@@ -317,7 +318,7 @@ impl Segment {
         }
         // SAFETY: the same contract.
         let cells = unsafe { to.run(element, offset..offset + range.len()) };
-        element.record(delta, Place::Cells(cells));
+        element.record(delta, Location::Cells(cells));
         outcome
     }
 
@@ -417,7 +418,7 @@ impl Segment {
         }
         // SAFETY: the same contract.
         let place = unsafe {
-            Place::Moved {
+            Location::Moved {
                 to: to.run(element, offset..offset + moved),
                 from: self.run(element, range.start..range.start + moved),
             }

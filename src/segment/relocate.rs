@@ -81,7 +81,7 @@ impl Segment {
         unsafe { header.as_mut() }.lock.retire();
         // Nobody uses a lent cell: that would hold the lock.
         if new_bytes < self.byte_len() {
-            self.end_loans(new_bytes).map_err(ResizeError::Element)?;
+            self.detach_proxies(new_bytes).map_err(ResizeError::Element)?;
         }
         let (old_start, kept) = (self.cells().as_ptr().addr(), self.byte_len().min(new_bytes));
         let observer = if observer::is_watching() { observer::get() } else { None };
@@ -96,11 +96,11 @@ impl Segment {
             (observer.segment_arrives)(left, segment.cells());
         }
         let resized = resized?;
-        resized.segment.loans_moved(old_start, kept);
+        resized.segment.proxies_moved(old_start, kept);
         Ok(resized)
     }
 
-    /// [`Self::resize`] with the lock and the loans seen to.
+    /// [`Self::resize`] with the lock and the proxies seen to.
     ///
     /// # Safety
     /// As for [`Self::resize`]; `element` and `flags` are the type word.

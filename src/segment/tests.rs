@@ -530,8 +530,8 @@ fn the_dependency_is_released_once_with_the_segment() {
     assert_eq!(released, 1);
 }
 
-/// What segments say of lent cells on this thread: which, from where on, and how many.
-mod lent {
+/// What segments tell proxies of cells on this thread: which, from where on, and how many.
+mod proxies {
     use super::*;
     use std::cell::{Cell, RefCell};
 
@@ -541,9 +541,9 @@ mod lent {
     }
 
     pub fn install() {
-        set_loan_hooks(LoanHooks {
-            take_back: |cells| {
-                SAID.with_borrow_mut(|said| said.push(("take back", cells.start, cells.len() / 8)));
+        set_proxy_hooks(ProxyHooks {
+            detach: |cells| {
+                SAID.with_borrow_mut(|said| said.push(("detach", cells.start, cells.len() / 8)));
                 USED.get()
             },
             moved: |cells, new_start| {
@@ -559,39 +559,39 @@ mod lent {
 }
 
 #[test]
-fn who_shows_cells_hears_before_they_go_and_after_they_moved() {
-    lent::install();
+fn proxies_hear_before_cells_go_and_after_they_moved() {
+    proxies::install();
     let tracer = TracerType::new(Storage::MoveOnly);
     let mut segment = bound(tracer, 10);
     unsafe { segment.materialise(0..10).unwrap() };
     let at = |segment: Segment, index: usize| segment.cell_address(index).as_ptr().addr();
-    loan_begins();
+    proxy_begins();
     // In use: nothing goes.
-    lent::USED.set(1);
+    proxies::USED.set(1);
     let refused = unsafe { segment.resize(4 * 8) };
     assert!(matches!(refused, Err(ResizeError::Element(_))), "{refused:?}");
-    assert_eq!(lent::said(), [("take back", at(segment, 4), 6)]);
+    assert_eq!(proxies::said(), [("detach", at(segment, 4), 6)]);
     assert_eq!((live(tracer), segment.cell_count()), (10, 10));
-    lent::USED.set(0);
+    proxies::USED.set(0);
     // Half a cell is a cell that goes.
     for (bytes, kept) in [(7 * 8 + 4, 7), (3 * 8, 3)] {
         let (start, count) = (at(segment, kept), segment.byte_len() / 8 - kept);
         segment = unsafe { segment.resize(bytes).unwrap().segment };
-        assert_eq!(lent::said(), [("take back", start, count)]);
+        assert_eq!(proxies::said(), [("detach", start, count)]);
         assert_eq!(live(tracer), kept as i64);
     }
     let start = at(segment, 0);
     segment = unsafe { segment.resize(80_000).unwrap().segment };
     assert_ne!(at(segment, 0), start);
-    assert_eq!(lent::said(), [("moved", start, 3)]);
+    assert_eq!(proxies::said(), [("moved", start, 3)]);
     let start = at(segment, 0);
     unsafe { segment.free().unwrap() };
-    assert_eq!(lent::said(), [("take back", start, 10_000)]);
-    // Cells of types with copies are never lent.
+    assert_eq!(proxies::said(), [("detach", start, 10_000)]);
+    // Cells of types with copies never have proxies.
     let other = TracerType::new(Storage::Boxed);
     unsafe { bound(other, 10).resize(8000).unwrap().segment.free().unwrap() };
-    assert_eq!((lent::said(), live(tracer)), (vec![], 0));
-    loan_ends();
+    assert_eq!((proxies::said(), live(tracer)), (vec![], 0));
+    proxy_ends();
     unsafe { bound(tracer, 10).free().unwrap() };
-    assert_eq!(lent::said(), []);
+    assert_eq!(proxies::said(), []);
 }

@@ -189,7 +189,7 @@ pub enum LegacyStep {
 struct Write {
     value: i64,
     /// Array that it was written in, by its serial number.
-    home: usize,
+    array_serial: usize,
     /// The cell that it was written in.
     cell: usize,
     /// An original may have been replaced: raw copies may be stale.
@@ -233,7 +233,7 @@ impl Model {
     fn will_write(&mut self, array: usize, index: usize) {
         if array == 0 && self.expected(0, index).is_none() {
             // New memory at an old address, to all appearances.
-            for write in self.writes.iter_mut().filter(|write| write.home == 0) {
+            for write in self.writes.iter_mut().filter(|write| write.array_serial == 0) {
                 write.weak |= write.cell == index;
             }
         }
@@ -244,9 +244,9 @@ impl Model {
         if let Some(old) = self.expected(array, index) {
             self.writes[old].weak = true;
         }
-        let home = self.arrays[array].as_ref().map_or(0, |(serial, ..)| *serial);
+        let array_serial = self.arrays[array].as_ref().map_or(0, |(serial, ..)| *serial);
         let write = value.map(|value| {
-            self.writes.push(Write { value, home, cell: index, weak: false });
+            self.writes.push(Write { value, array_serial, cell: index, weak: false });
             self.writes.len() - 1
         });
         self.hold(array, index, write);
@@ -257,9 +257,9 @@ impl Model {
     fn must_live(&self, number: usize) -> bool {
         let write = self.writes[number];
         !write.weak
-            && (write.home == 0
+            && (write.array_serial == 0
                 || self.arrays.iter().flatten().any(|(serial, _, cells)| {
-                    *serial == write.home && cells.contains(&Some(number))
+                    *serial == write.array_serial && cells.contains(&Some(number))
                 }))
     }
 
@@ -377,7 +377,7 @@ impl Model {
             LegacyStep::Sweep => {
                 unsafe { sweep(tracer.element) };
                 for write in &mut self.writes {
-                    write.weak |= write.home == 0;
+                    write.weak |= write.array_serial == 0;
                 }
             }
             LegacyStep::Fault(steps, panic) => {

@@ -19,13 +19,13 @@ use std::ffi::{CStr, c_void};
 pub struct Layout {
     count: u8,
     steps: [u8; 4],
-    place: Place,
+    output: OutputLocation,
     unaligned: bool,
 }
 
 /// Where the first output is.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum OutputLocation {
     /// In cells that were never filled.
     Vacant,
     /// In live cells.
@@ -191,17 +191,17 @@ pub fn check_loop<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
     let mut all = Operands::<T> { stores: Vec::new(), count, seeds, floats };
     let mut places = Vec::new();
     for (index, operand) in operands.iter().enumerate() {
-        let reuse = match layout.place {
-            Place::First | Place::Ahead | Place::Single => 0,
+        let reuse = match layout.output {
+            OutputLocation::First | OutputLocation::Ahead | OutputLocation::Single => 0,
             _ => 1,
         };
         let shared = index == inputs
-            && !matches!(layout.place, Place::Vacant | Place::Live)
+            && !matches!(layout.output, OutputLocation::Vacant | OutputLocation::Live)
             && reuse < inputs
             && operand.kind == OPERAND_SELF
             && operands[reuse].kind == OPERAND_SELF;
         if !shared {
-            let vacant = index >= inputs && layout.place == Place::Vacant;
+            let vacant = index >= inputs && layout.output == OutputLocation::Vacant;
             let store = all.store(operand, layout, vacant);
             let mut at = all.at(store, layout.steps[index % 4]);
             if index >= inputs && at.step == 0 {
@@ -211,13 +211,13 @@ pub fn check_loop<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
             continue;
         }
         let mut at: At = places[reuse];
-        match layout.place {
-            Place::Ahead => {
+        match layout.output {
+            OutputLocation::Ahead => {
                 at = At { start: 0, step: 1, ..at };
                 places[reuse] = at;
                 at.start = 1;
             }
-            Place::Single => {
+            OutputLocation::Single => {
                 at = At { start: 0, step: 0, ..at };
                 places[reuse] = at;
             }
@@ -290,7 +290,7 @@ pub fn check_cast<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
     let count = usize::from(layout.count) % (MOST + 1);
     let mut all = Operands::<T> { stores: Vec::new(), count, seeds, floats };
     let from = all.store(&cast.from, layout, false);
-    let to = all.store(&cast.to, layout, layout.place == Place::Vacant);
+    let to = all.store(&cast.to, layout, layout.output == OutputLocation::Vacant);
     let from = all.at(from, layout.steps[0]);
     let to = all.at(to, if layout.steps[1] % 5 == 4 { 0 } else { layout.steps[1] });
     let mut expected = Vec::new();

@@ -9,7 +9,7 @@
 //! * that of the array, where the cell is in a segment of ours ([`owned`]). The objects are cells of
 //!   a second segment, which goes with the array's, and whose init bitmap is the truth: what it says
 //!   is live is destroyed once when the array is freed or shrinks, whatever the array's bytes are;
-//! * that of the type, where it is not: in NumPy's buffers ([`lent`]). They are kept by age.
+//! * that of the type, where it is not: in NumPy's buffers ([`foreign`]). They are kept by age.
 //!
 //! A name at an address where it was not written is a raw copy. Reading one reads the original, as
 //! long as that is as it was; writing one first makes it a cell of its own. A name of what is gone
@@ -20,15 +20,15 @@
 //! call of NumPy's that asked for it. Functions of clients that run here may let other threads in;
 //! the objects' own locks exclude them.
 
+mod foreign;
 mod handle;
-mod lent;
 mod owned;
 mod tables;
 #[cfg(all(test, feature = "testing", not(loom)))]
 mod tests;
 
+pub use foreign::LENT_LIMIT;
 pub use handle::{CELL_ALIGN, CELL_SIZE};
-pub use lent::LENT_LIMIT;
 
 use super::functions::unraisable;
 use crate::{
@@ -38,7 +38,7 @@ use crate::{
     segment::Segment,
 };
 use handle::{Content, Handle, erase};
-use owned::{Place, cell_count};
+use owned::{SlotRef, cell_count};
 use std::{ffi::c_void, ptr::NonNull};
 
 /// What [`peek`] found.
@@ -177,22 +177,22 @@ unsafe fn claim(
             };
             owned.grow(count)?;
             // SAFETY: the store of this segment, whose cells the caller may read.
-            let Place { slot, kept } = unsafe { owned.claim(segment, index, content) };
+            let SlotRef { slot, kept } = unsafe { owned.claim(segment, index, content) };
             Claimed { store, slot, objects: owned.objects, index: slot as usize, kept }
         }
-        Cell::Foreign(home) => {
-            let store = tables.ensure_lent(element);
-            let Some(lent) = tables.lent(element) else {
+        Cell::Foreign(cell) => {
+            let store = tables.ensure_foreign(element);
+            let Some(foreign) = tables.foreign(element) else {
                 return Err(Failure::new(abi::ERROR_RUNTIME, "a type lost its lent objects"));
             };
-            let before = lent.count();
-            let (Place { slot, kept }, evicted) = lent.claim(home, content)?;
-            let (objects, index) = lent.place_of(slot);
-            element.counters().lent(lent.count() as i64 - before as i64);
+            let before = foreign.count();
+            let (SlotRef { slot, kept }, evicted) = foreign.claim(cell, content)?;
+            let (objects, index) = foreign.place_of(slot);
+            element.counters().lent(foreign.count() as i64 - before as i64);
             if !evicted.is_empty() {
                 drop(tables);
                 // SAFETY: taken back: no name leads to them.
-                unsafe { end_lent(element, &evicted) };
+                unsafe { end_foreign(element, &evicted) };
                 tables = tables::lock();
             }
             Claimed { store, slot, objects, index, kept }
@@ -211,9 +211,9 @@ unsafe fn claim(
 ///
 /// # Safety
 /// Nobody uses them, and no name leads to them.
-unsafe fn end_lent(element: &'static ElementType, slots: &[u32]) {
+unsafe fn end_foreign(element: &'static ElementType, slots: &[u32]) {
     for slot in slots {
-        let place = tables::lock().lent(element).map(|lent| lent.place_of(*slot));
+        let place = tables::lock().foreign(element).map(|foreign| foreign.place_of(*slot));
         if let Some((objects, index)) = place
             // SAFETY: the caller's promise.
             && let Err(failure) = unsafe { destroy(objects, index) }
@@ -221,8 +221,8 @@ unsafe fn end_lent(element: &'static ElementType, slots: &[u32]) {
             unraisable(&failure);
         }
     }
-    if let Some(lent) = tables::lock().lent(element) {
-        lent.reuse(slots);
+    if let Some(foreign) = tables::lock().foreign(element) {
+        foreign.reuse(slots);
     }
 }
 
@@ -275,9 +275,9 @@ impl Claimed {
         let outcome = unsafe { destroy(self.objects, self.index) };
         let mut tables = tables::lock();
         tables.disown(self.store, self.slot);
-        if let Some(tables::Store::Lent(lent)) = tables.stores.get_mut(&self.store) {
-            lent.reuse(&[self.slot]);
-            lent.element.counters().lent(-1);
+        if let Some(tables::Store::Foreign(foreign)) = tables.stores.get_mut(&self.store) {
+            foreign.reuse(&[self.slot]);
+            foreign.element.counters().lent(-1);
         }
         outcome
     }
@@ -339,7 +339,8 @@ unsafe fn materialise(objects: Segment, index: usize) -> Result<(), Failure> {
 fn note_foreign(claimed: &Claimed, pointer: *const u8, element: &ElementType) {
     // SAFETY: any address may be asked for; the caller of ours answers for the segment.
     if !claimed.kept && unsafe { Segment::find(pointer) }.is_none() {
-        element.record(CountDelta { foreign: 1, ..CountDelta::default() }, erased::Place::Passing);
+        element
+            .record(CountDelta { foreign: 1, ..CountDelta::default() }, erased::Location::Passing);
     }
 }
 
@@ -438,10 +439,10 @@ pub unsafe fn vacate(pointer: *mut u8, element: &'static ElementType) -> Result<
             let slot = unsafe { owned.own(segment, index, content) }?;
             Some(Claimed { store, slot, objects: owned.objects, index: slot as usize, kept: true })
         }),
-        Cell::Foreign(home) => tables.lent(element).and_then(|lent| {
-            let slot = lent.own(home, content)?;
-            let (objects, index) = lent.place_of(slot);
-            Some(Claimed { store: lent.id(), slot, objects, index, kept: true })
+        Cell::Foreign(cell) => tables.foreign(element).and_then(|foreign| {
+            let slot = foreign.own(cell, content)?;
+            let (objects, index) = foreign.place_of(slot);
+            Some(Claimed { store: foreign.id(), slot, objects, index, kept: true })
         }),
     };
     drop(tables);
@@ -458,11 +459,12 @@ pub unsafe fn vacate(pointer: *mut u8, element: &'static ElementType) -> Result<
 /// # Safety
 /// Nobody uses such an object.
 pub unsafe fn sweep(element: &'static ElementType) -> usize {
-    let taken =
-        tables::lock().lent(element).map_or_else(Vec::new, |lent| lent.take_back(usize::MAX));
+    let taken = tables::lock()
+        .foreign(element)
+        .map_or_else(Vec::new, |foreign| foreign.take_back(usize::MAX));
     element.counters().lent(-(taken.len() as i64));
     // SAFETY: the caller's promise; taken back: no name leads to them.
-    unsafe { end_lent(element, &taken) };
+    unsafe { end_foreign(element, &taken) };
     taken.len()
 }
 

@@ -41,7 +41,7 @@ pub(super) struct Owned {
 
 /// A slot for a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SlotRef {
     pub(super) slot: u32,
     /// The cell names it, so what is in it is the cell's value; else it is anybody's leftover.
     pub(super) kept: bool,
@@ -183,10 +183,10 @@ impl Owned {
     ///
     /// # Safety
     /// As for [`Self::look_again`]; `cell` is below the number of slots.
-    pub(super) unsafe fn claim(&mut self, array: Segment, cell: u32, content: Content) -> Place {
+    pub(super) unsafe fn claim(&mut self, array: Segment, cell: u32, content: Content) -> SlotRef {
         // SAFETY: the caller's promise.
         if let Some(slot) = unsafe { self.own(array, cell, content) } {
-            return Place { slot, kept: true };
+            return SlotRef { slot, kept: true };
         }
         if self.slots[cell as usize].owner == cell {
             // What was the cell's may live on in another one.
@@ -203,7 +203,7 @@ impl Owned {
         // Each owner is another cell, and this one is none of them.
         let slot = slot.unwrap_or(cell as usize);
         self.slots[slot] = Slot { owner: cell, generation: 0 };
-        Place { slot: slot as u32, kept: false }
+        SlotRef { slot: slot as u32, kept: false }
     }
 
     /// A slot without an owner: `preferred` or the next one.

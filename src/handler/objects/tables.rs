@@ -1,7 +1,7 @@
 //! Which stores there are. No function of a client runs under this lock, which is held for
 //! look-ups only.
 
-use super::{handle::Handle, lent::Lent, owned::Owned};
+use super::{foreign::ForeignStore, handle::Handle, owned::Owned};
 use crate::{
     erased::{ElementType, Failure},
     segment::Segment,
@@ -27,7 +27,7 @@ pub(super) enum Store {
     /// The objects of one array.
     Owned(Owned),
     /// Those in foreign memory.
-    Lent(Lent),
+    Foreign(ForeignStore),
 }
 
 /// All stores.
@@ -73,27 +73,27 @@ impl Tables {
     pub(super) fn owned(&mut self, id: u32) -> Option<&mut Owned> {
         match self.stores.get_mut(&id)? {
             Store::Owned(owned) => Some(owned),
-            Store::Lent(_) => None,
+            Store::Foreign(_) => None,
         }
     }
 
     /// The lent objects of a type, if any ever were.
-    pub(super) fn lent(&mut self, element: &ElementType) -> Option<&mut Lent> {
+    pub(super) fn foreign(&mut self, element: &ElementType) -> Option<&mut ForeignStore> {
         let id = self.lenders.get(&std::ptr::from_ref(element).addr())?;
         match self.stores.get_mut(id)? {
-            Store::Lent(lent) => Some(lent),
+            Store::Foreign(foreign) => Some(foreign),
             Store::Owned(_) => None,
         }
     }
 
-    /// Makes the store for [`Self::lent`].
-    pub(super) fn ensure_lent(&mut self, element: &'static ElementType) -> u32 {
+    /// Makes the store for [`Self::foreign`].
+    pub(super) fn ensure_foreign(&mut self, element: &'static ElementType) -> u32 {
         let address = std::ptr::from_ref(element).addr();
         if let Some(id) = self.lenders.get(&address) {
             return *id;
         }
         let id = self.number();
-        self.stores.insert(id, Store::Lent(Lent::new(element, id)));
+        self.stores.insert(id, Store::Foreign(ForeignStore::new(element, id)));
         self.lenders.insert(address, id);
         id
     }
@@ -109,10 +109,10 @@ impl Tables {
                 let slot = owned.slot_of(name)?;
                 Some((owned.element, owned.objects, slot as usize))
             }
-            Store::Lent(lent) => {
-                let slot = lent.slot_of(name)?;
-                let (segment, cell) = lent.place_of(slot);
-                Some((lent.element, segment, cell))
+            Store::Foreign(foreign) => {
+                let slot = foreign.slot_of(name)?;
+                let (segment, cell) = foreign.place_of(slot);
+                Some((foreign.element, segment, cell))
             }
         }
     }
@@ -122,7 +122,7 @@ impl Tables {
         let generations = &mut self.generations;
         Some(match self.stores.get_mut(&store)? {
             Store::Owned(owned) => owned.name(slot, generations),
-            Store::Lent(lent) => lent.name(slot, generations),
+            Store::Foreign(foreign) => foreign.name(slot, generations),
         })
     }
 
@@ -130,7 +130,7 @@ impl Tables {
     pub(super) fn disown(&mut self, store: u32, slot: u32) {
         match self.stores.get_mut(&store) {
             Some(Store::Owned(owned)) => owned.disown(slot),
-            Some(Store::Lent(lent)) => lent.disown(slot),
+            Some(Store::Foreign(foreign)) => foreign.disown(slot),
             None => {}
         }
     }

@@ -175,8 +175,8 @@ fn objects_in_foreign_memory_are_counted_bounded_and_swept() {
         assert!(live(tracer) <= LENT_LIMIT as i64, "round {round}");
     }
     assert_eq!(seen(tracer, buffer.cell(0)), Seen::Stale, "the oldest went");
-    let lent_now = lent();
-    assert_eq!(unsafe { sweep(tracer.element) } as i64, lent_now);
+    let foreign_now = lent();
+    assert_eq!(unsafe { sweep(tracer.element) } as i64, foreign_now);
     assert_eq!((live(tracer), lent()), (0, 0));
     assert_eq!(seen(tracer, buffer.cell(count - 1)), Seen::Stale);
     set(tracer, buffer.cell(count - 1), 5).unwrap();

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include <denizen/cpp/any_cell.hpp>
-#include <denizen/cpp/lent.hpp>
+#include <denizen/cpp/borrowed_cells.hpp>
 
 namespace denizen __attribute__((visibility("hidden"))) {
 
@@ -39,7 +39,7 @@ public:
     element_iterator() noexcept = default;
 
     /** For the view. */
-    element_iterator(const detail::lent_cells &cells, std::ptrdiff_t position) noexcept
+    element_iterator(const detail::borrowed_cells &cells, std::ptrdiff_t position) noexcept
         : cells_(&cells), position_(position)
     {
         cell_ = cells.locate(position, column_);
@@ -179,7 +179,7 @@ public:
 private:
     template <class> friend class element_iterator;
 
-    const detail::lent_cells *cells_ = nullptr;
+    const detail::borrowed_cells *cells_ = nullptr;
     unsigned char *cell_ = nullptr;
     difference_type position_ = 0;
     difference_type column_ = 0;

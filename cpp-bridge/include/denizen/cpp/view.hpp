@@ -15,7 +15,7 @@
 
 #include <denizen/cpp/any_cell.hpp>
 #include <denizen/cpp/iterator.hpp>
-#include <denizen/cpp/lent.hpp>
+#include <denizen/cpp/borrowed_cells.hpp>
 #include <denizen/cpp/span.hpp>
 
 namespace denizen __attribute__((visibility("hidden"))) {
@@ -75,7 +75,7 @@ public:
         static_assert(!std::is_volatile_v<T> && !std::is_reference_v<T>,
                       "denizen: a view is over T or const T");
         const auto &element = detail::registered<value>();
-        cells_ = std::make_unique<detail::lent_cells>(
+        cells_ = std::make_unique<detail::borrowed_cells>(
             detail::object_of(array), element.element, element.stored_as,
             flags(policy));
         /* NumPy's own functions make no cells that overlap by a part, but strides can be set to
@@ -274,7 +274,7 @@ private:
         }
     }
 
-    std::unique_ptr<detail::lent_cells> cells_;
+    std::unique_ptr<detail::borrowed_cells> cells_;
     unsigned char *data_ = nullptr;
     const std::ptrdiff_t *strides_ = nullptr;
 };

@@ -164,7 +164,7 @@ fn adopt_bombs(py: Python<'_>) -> PyResult<Py<PyAny>> {
 fn pinned_stay(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     // SAFETY: the array is alive, and the GIL held until the view is dropped below.
     let view = raised(array.py(), unsafe { read_raw::<Pinned>(array.as_ptr().cast()) })?;
-    Ok(view.iter().map(Pinned::is_at_home).collect())
+    Ok(view.iter().map(Pinned::is_where_it_was_made).collect())
 }
 
 /// An array whose elements all share one string.
