@@ -12,7 +12,7 @@
 //! c_api       capsule and function table
 //! dtype       arming, descriptor, casts, ufunc loops, sort, pickle
 //! numpy_abi   the NumPy C API as it is used here
-//! audit       what happened to objects while somebody looked
+//! audit       what happened to objects while an audit ran
 //! handler     NEP 49 functions, handler mode
 //! segment     layout, header, init bitmap, lifecycle, relocation
 //! owner_map   address -> block or lender; a miss means foreign

@@ -156,7 +156,7 @@ pub type SaveFn = unsafe extern "C" fn(
 
 /// Reads one value from text (UTF-8) or from bytes of the codec into a cell that may be live.
 /// All bytes must be used. On failure the cell is as it was. The bytes may be anything: a pickle that
-/// somebody changed is passed on as it is.
+/// was changed by other code is passed on as it is.
 pub type LoadFn = unsafe extern "C" fn(
     context: *mut c_void,
     cell: *mut u8,

@@ -64,13 +64,13 @@ pub const ERROR_ZERO_DIVISION: ErrorKind = 4;
 pub const ERROR_MEMORY: ErrorKind = 5;
 /// `denizen.VacantError`: a cell without an object was read, and its type has no default.
 pub const ERROR_VACANT: ErrorKind = 6;
-/// `denizen.BorrowError`: the cells are lent to somebody else.
+/// `denizen.BorrowError`: other code has the cells.
 pub const ERROR_BORROW: ErrorKind = 7;
 /// `IndexError`.
 pub const ERROR_INDEX: ErrorKind = 8;
 /// `NotImplementedError`.
 pub const ERROR_NOT_IMPLEMENTED: ErrorKind = 9;
-/// `denizen.IntegrityError`: memory of an array was overwritten by somebody who had no business there.
+/// `denizen.IntegrityError`: memory of an array was overwritten by code that had no business there.
 pub const ERROR_INTEGRITY: ErrorKind = 10;
 
 /// Bytes of the message of [`ErrorOut`], the terminating NUL included.

@@ -17,7 +17,7 @@ pub const VIEW_WRITE: ViewFlags = 1;
 /// filled with the default value.
 pub const VIEW_REFUSE_VACANT: ViewFlags = 2;
 /// Vacant cells are lent as they are. The client looks at their vacancy bytes before it reads,
-/// and fills those that it likes; whoever takes the view back counts what is there then.
+/// and fills those that it likes; `release_view` counts what is there then.
 pub const VIEW_KEEP_VACANT: ViewFlags = 4;
 
 /// Bits of the `flags` argument of [`Api::adopt`].

@@ -1,4 +1,4 @@
-//! What happened to objects while somebody looked: the recorder behind `denizen.audit`.
+//! What happened to objects while an audit ran: the recorder behind `denizen.audit`.
 //!
 //! While at least one audit runs, the recorder is the [`Observer`] of the core. Each audit has a ledger
 //! of its own ([`session::Session`]), so audits nest and run beside each other; each sees all
@@ -67,7 +67,7 @@ extern "C" fn after_fork() {
 impl Recorder {
     /// Where this thread is: asked of the interpreter, or noted when its operation began.
     fn here(&mut self) -> Where {
-        // Between arming and allocation nobody may make Python objects.
+        // Between arming and allocation no Python object may be made.
         let interpreter = self.interpreter.filter(|_| !allocation_hint::is_armed());
         let every = self.sessions.iter().any(|(_, trace, _)| *trace);
         let here = interpreter

@@ -412,7 +412,7 @@ impl Session {
         self.segments.get(&cells).filter(|tracked| !tracked.older)?.at.site
     }
 
-    /// Enters a corruption, and what the segment holds, which nobody can look at any more.
+    /// Enters a corruption, and what the segment holds, which no code can look at any more.
     pub fn corrupted(&mut self, found: &Corrupted<'_>) {
         // Where the header was overwritten, only the block is known.
         let inside = |cells: &&usize| found.block.contains(*cells);
@@ -511,7 +511,7 @@ impl Session {
             let Some(tracked) = corruption.tracked.filter(|tracked| tracked.key == key) else {
                 continue;
             };
-            // Nobody counts them where others may have written.
+            // They are not counted where other code may have written.
             let count = (tracked.gained.max(0) as u64).min(outlived.saturating_sub(found));
             if count > 0 {
                 found += count;
@@ -613,7 +613,7 @@ fn segment_with(element: &ElementType, cells: Cells<'_>) -> Option<Segment> {
     if cells.is_empty() {
         return None;
     }
-    // SAFETY: whoever tells of cells keeps their memory meanwhile.
+    // SAFETY: the operation that tells of cells keeps their memory meanwhile.
     unsafe { Segment::find(cells.address(0)) }.filter(|segment| segment.is_for(element))
 }
 

@@ -88,7 +88,7 @@ struct Owner {
     base: *mut ffi::PyObject,
 }
 
-/// Makes a range known to the owner map. Its payload has the lock of the range; whoever adopts the
+/// Makes a range known to the owner map. Its payload has the lock of the range; an adoption of the
 /// same memory again shares it.
 fn adopt_range(start: usize, bytes: usize) -> Result<(usize, Arc<AdoptedRange>), AdoptError> {
     let range = Arc::new(AdoptedRange::default());
@@ -161,7 +161,7 @@ pub(super) unsafe extern "C" fn adopt(
                 kind.name()
             )));
         }
-        // What the array refers to is there as long as the array, whoever closes its library.
+        // What the array refers to is there as long as the array, even if its library is closed.
         let release = release.map_or(ptr::null(), |release| release as *const c_void);
         library::pin([
             ("the release function", release),

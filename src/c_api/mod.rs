@@ -98,7 +98,7 @@ fn boundary<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
 }
 
 /// Runs code that gives up references so that PyO3 knows of the GIL: else it puts them aside until
-/// somebody calls it the next time.
+/// the next call of it.
 ///
 /// # Safety
 /// The GIL is held.

@@ -1,6 +1,6 @@
 //! Cells lent to clients.
 //!
-//! A view never waits: where somebody works on the cells, it is refused. Vacant cells are filled
+//! A view never waits: where another thread works on the cells, it is refused. Vacant cells are filled
 //! with the default value first, so that client code meets objects only.
 
 use super::{arrays, boundary, dtype_of, exception, handle};
@@ -143,7 +143,7 @@ unsafe fn drop_token(token: *mut Token) {
 /// may run any code.
 ///
 /// # Errors
-/// `TypeError` in foreign memory, which has no lock; `BorrowError` where somebody works on the
+/// `TypeError` in foreign memory, which has no lock; `BorrowError` where another thread works on the
 /// cells or was lent them; `VacantError`, or what a default fails with.
 ///
 /// # Safety
@@ -294,7 +294,7 @@ impl Grid<'_> {
     }
 
     /// # Safety
-    /// The cells are those of a living array of the type, and nobody writes to them.
+    /// The cells are those of a living array of the type, and no code writes to them.
     unsafe fn refuse_vacant(&self, element: &'static ElementType) -> Result<(), Failure> {
         if element.zero_is_default() {
             return Ok(());

@@ -214,7 +214,7 @@ impl<T: 'static> ElementBuilder<T, Undecided> {
     ///
     /// # Safety
     /// All bytes zero is a valid value of `T`; it is the default value, and forgetting it loses
-    /// nothing, also after it was looked at: it has no part that is built when somebody asks. T is
+    /// nothing, also after it was looked at: it has no part that is built on demand. T is
     /// not of size 0.
     pub unsafe fn zero_is_default(mut self) -> ElementBuilder<T, InlineDefault> {
         if size_of::<T>() == 0 {
@@ -407,7 +407,7 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
 
     /// Bytes for pickle: `save` writes a value, `load` reads one.
     ///
-    /// `load` is given *any* bytes. They come out of a file that somebody may have changed, and
+    /// `load` is given *any* bytes. They come out of a file that may have been changed, and
     /// nothing checks them before: it answers for every invariant of `T`, and fails where they are no
     /// value that `save` would have written. (As a safe function it can do no worse than that; one
     /// that calls `unsafe` code, such as `from_utf8_unchecked`, has to prove what that asks.)

@@ -29,7 +29,7 @@ impl<T: 'static> Adopted<T> {
     /// Ends the elements and frees the memory; see [`abi::Api::adopt`].
     ///
     /// # Safety
-    /// `owner` is a boxed `Adopted<T>` that nobody uses any more.
+    /// `owner` is a boxed `Adopted<T>` that no code uses any more.
     pub(super) unsafe extern "C" fn release(owner: *mut c_void) {
         // SAFETY: the caller's promise.
         let adopted = unsafe { Box::from_raw(owner.cast::<Self>()) };

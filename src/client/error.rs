@@ -127,7 +127,7 @@ impl From<std::num::TryFromIntError> for Error {
     }
 }
 
-/// A Python exception is set in this thread; whoever gets this passes it on.
+/// A Python exception is set in this thread; a function that gets this passes it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raised;
 

@@ -64,7 +64,7 @@ pub unsafe trait Storage<T>: Sealed + 'static {
     /// Sorts contiguous cells stably. Whatever `compare` does, they stay a permutation.
     ///
     /// # Safety
-    /// `cells` holds `count` aligned cells that nobody else uses meanwhile.
+    /// `cells` holds `count` aligned cells that no other code uses meanwhile.
     unsafe fn sort_by(
         cells: *mut u8,
         count: usize,
@@ -93,7 +93,7 @@ pub unsafe trait Storage<T>: Sealed + 'static {
 /// Sorts a typed slice of cells.
 ///
 /// # Safety
-/// `cells` points to `count` aligned cells of type C that nobody else uses meanwhile.
+/// `cells` points to `count` aligned cells of type C that no other code uses meanwhile.
 unsafe fn sort_cells<C>(
     cells: *mut u8,
     count: usize,

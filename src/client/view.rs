@@ -18,7 +18,7 @@ pub(super) struct BorrowedCells<T: 'static> {
 
 impl<T: 'static> Drop for BorrowedCells<T> {
     fn drop(&mut self) {
-        // SAFETY: whoever made the view promised that the GIL is held as long as it lasts; the
+        // SAFETY: the maker of the view promised that the GIL is held as long as it lasts; the
         // view is the one that was borrowed, and this runs once.
         unsafe { (self.handle.api().release_view)(&raw mut *self.view) };
     }
@@ -231,7 +231,7 @@ impl<'a, T> Iterator for IterMut<'a, T> {
 
 impl<T> ExactSizeIterator for IterMut<'_, T> {}
 
-/// The elements of an array, shared with other readers; nobody writes them while it lasts.
+/// The elements of an array, shared with other readers; no code writes them while it lasts.
 ///
 /// Nothing that it lends outlives it:
 /// ```compile_fail,E0505
@@ -413,7 +413,7 @@ impl<T: 'static> ElementHandle<T> {
     /// is a live object.
     ///
     /// # Errors
-    /// With a Python exception set: not an array of this type, or somebody writes to it.
+    /// With a Python exception set: not an array of this type, or other code writes to it.
     pub unsafe fn read_raw<'py>(&self, array: *mut PyObject) -> Result<ReadView<'py, T>, Raised> {
         // SAFETY: the caller's promise.
         let cells = unsafe { BorrowedCells::new(*self, array, 0) }?;
@@ -427,7 +427,7 @@ impl<T: 'static> ElementHandle<T> {
     ///
     /// # Errors
     /// With a Python exception set: not a writeable array of this type, its cells overlap (a
-    /// broadcast array), or somebody else uses it.
+    /// broadcast array), or other code uses it.
     pub unsafe fn write_raw<'py>(&self, array: *mut PyObject) -> Result<WriteView<'py, T>, Raised> {
         // SAFETY: the caller's promise.
         let cells = unsafe { BorrowedCells::new(*self, array, abi::VIEW_WRITE) }?;

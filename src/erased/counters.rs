@@ -123,7 +123,7 @@ static SLOT_TABLE: SlotTable = SlotTable(AtomicU32::new(0));
 
 #[cfg_attr(all(loom, not(test)), expect(dead_code, reason = "loom's tests use the protocol alone"))]
 impl SlotTable {
-    /// A slot that nobody else has, or the shared one.
+    /// A slot that no other thread has, or the shared one.
     fn take(&self) -> usize {
         let mut taken = self.0.load(Relaxed);
         loop {
@@ -140,7 +140,7 @@ impl SlotTable {
 
     fn give_back(&self, index: usize) {
         if index != SHARED {
-            // What was counted there goes on to whoever takes the slot next.
+            // What was counted there goes on to the thread that takes the slot next.
             self.0.fetch_and(!(1 << index), AcqRel);
         }
     }

@@ -606,7 +606,7 @@ impl<'a> SpareCell<'a> {
         Layout::from_size_align(element.size(), element.align()).unwrap_or(Layout::new::<u8>())
     }
 
-    /// The cell. Whoever makes it live must make it vacant again (by moving or destroying the
+    /// The cell. Code that makes it live must make it vacant again (by moving or destroying the
     /// object) before the spare cell goes.
     pub fn cells(&mut self) -> CellsMut<'_> {
         let pointer =

@@ -1,6 +1,6 @@
 //! Who is told what happens to objects and segments while an audit runs.
 //!
-//! Nobody is, usually: [`is_watching`] is one relaxed load and a branch that the processor
+//! Usually there is no observer: [`is_watching`] is one relaxed load and a branch that the processor
 //! predicts, and it stands where objects appeared, went or were copied, or memory was allocated.
 
 use super::{Cells, CountDelta, ElementType};
@@ -40,9 +40,9 @@ pub struct Observer {
     pub copied: fn(element: &ElementType, count: u64),
     /// There is a new segment with these cells.
     pub segment_made: fn(cells: NonNull<u8>),
-    /// The segment with these cells goes: nobody may look at it once this has returned.
+    /// The segment with these cells goes: no code may look at it once this has returned.
     pub segment_gone: fn(cells: NonNull<u8>),
-    /// The segment may move: nobody may look at it until it arrives under the number returned.
+    /// The segment may move: no code may look at it until it arrives under the number returned.
     pub segment_leaves: fn(cells: NonNull<u8>) -> u64,
     /// The segment that left is here.
     pub segment_arrives: fn(number: u64, cells: NonNull<u8>),

@@ -44,7 +44,7 @@ pub fn is_armed() -> bool {
     HINT.with(|hint| hint.get().is_some())
 }
 
-/// Leaves a hint. `disarm` is called once, by whoever takes it.
+/// Leaves a hint. `disarm` is called once, by [`take`].
 #[inline]
 pub fn leave(content: Content, disarm: fn()) {
     HINT.with(|hint| hint.set(Some(Hint { content, disarm })));

@@ -28,7 +28,7 @@ const CELL_ALIGN: usize = 64;
 
 static UNRAISABLE: OnceLock<fn(&Failure)> = OnceLock::new();
 
-/// Where failures go that nobody can be told of: the runtime makes unraisable exceptions of them.
+/// Where failures go that no caller can be told of: the runtime makes unraisable exceptions of them.
 pub fn set_unraisable_hook(hook: fn(&Failure)) {
     // The first hook stays: there is one runtime a process.
     let _ = UNRAISABLE.set(hook);
@@ -119,7 +119,7 @@ fn allocate(source: Source, bytes: usize, content: Option<Content>, zeroed: bool
 /// Allocate, move, drop. NULL leaves the old segment as it was.
 ///
 /// # Safety
-/// `pointer` is NULL or what this handler returned and nobody freed; nobody else uses the segment
+/// `pointer` is NULL or what this handler returned and was not freed; no other code uses the segment
 /// meanwhile.
 pub unsafe extern "C" fn realloc(
     context: *mut c_void,
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn realloc(
 /// Destroys what is still live, once, and gives the memory back. NULL is nothing.
 ///
 /// # Safety
-/// `pointer` is NULL or what this handler returned and nobody freed, and nobody uses it any more.
+/// `pointer` is NULL or what this handler returned and was not freed, and no code uses it any more.
 pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size: usize) {
     guarded("free", (), || {
         if pointer.is_null() {
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size
         let failure = match unsafe { segment_at("free", pointer) } {
             // SAFETY: the caller's promise.
             Ok(segment) => unsafe { segment.free() }.err(),
-            // Nobody is told twice of what is freed; who wants to go on using it is.
+            // `free` says it once; `realloc`, whose caller wants to go on, says it again.
             Err(NoSegment { failure, is_new }) => is_new.then_some(failure),
         };
         if let Some(failure) = failure {
@@ -195,7 +195,7 @@ pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size
     })
 }
 
-/// A refused `realloc`: whoever called says why, or where nobody can, it is said at once.
+/// A refused `realloc`: the caller says why, or where none will ask, it is said at once.
 #[cold]
 fn refuse(failure: Failure) {
     if let Err(failure) = realloc_error::leave(failure) {

@@ -10,7 +10,7 @@ thread_local! {
     static ASKING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The time in which somebody is at work who asks for the reason at its end.
+/// A call at work that asks for the reason at its end.
 #[derive(Debug)]
 pub struct Asking(Option<Failure>);
 
@@ -38,13 +38,13 @@ fn replace(reason: Option<Failure>) -> Option<Failure> {
     REALLOC_ERROR.try_with(|error| error.replace(reason)).ok().flatten()
 }
 
-/// Keeps a reason, unless there is an earlier one. Gives it back where nobody will ask.
+/// Keeps a reason, unless there is an earlier one. Gives it back where no call will ask.
 ///
 /// # Errors
-/// Nobody asks.
+/// No call asks.
 #[cold]
 pub fn leave(reason: Failure) -> Result<(), Failure> {
-    // A thread that ends has nobody to tell.
+    // A thread that ends has no caller to tell.
     if ASKING.try_with(Cell::get).unwrap_or_default() == 0 {
         return Err(reason);
     }

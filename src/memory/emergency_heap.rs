@@ -27,13 +27,13 @@ static EMERGENCY: EmergencySlots = EmergencySlots(UnsafeCell::new([0; EMERGENCY_
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Whether a request of this thread failed and nobody was told yet.
+    /// Whether a request of this thread failed and no caller was told yet.
     static EXHAUSTED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The failure has been told: requests fail again.
 pub fn over() {
-    // A thread that is ending has nobody to tell.
+    // A thread that is ending has no caller to tell.
     let _ = EXHAUSTED.try_with(|exhausted| exhausted.set(false));
 }
 
@@ -67,12 +67,12 @@ fn refused(layout: Layout) -> *mut u8 {
             Err(now) => taken = now,
         }
     }
-    // A thread that is ending has nobody to tell.
+    // A thread that is ending has no caller to tell.
     let _ = EXHAUSTED.try_with(|exhausted| exhausted.set(true));
     std::ptr::null_mut()
 }
 
-// SAFETY: memory is the system's or a slot that nobody else has, large and aligned enough; which of
+// SAFETY: memory is the system's or a slot that no other code has, large and aligned enough; which of
 // the two is told by its address. Nothing here unwinds.
 unsafe impl GlobalAlloc for Heap {
     #[inline]

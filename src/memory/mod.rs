@@ -7,7 +7,7 @@
 //! [`block_of`] never reads memory that is not ours, whatever other threads do. Its answer is exact
 //! for an address whose block stays live throughout the call and for an address that is in no block
 //! throughout the call. For a block that another thread allocates or releases during the call either
-//! answer may come; whoever needs more must keep the block alive around the call.
+//! answer may come; a caller that needs more must keep the block alive around the call.
 
 //!
 //! # How it works
@@ -151,7 +151,7 @@ pub fn allocate_zeroed(size: usize, align: usize) -> Result<Block, AllocError> {
 ///
 /// # Safety
 /// * `start` is the first byte of a live block of this module.
-/// * Nobody uses the block afterwards.
+/// * No code uses the block afterwards.
 pub unsafe fn release(start: NonNull<u8>) {
     // SAFETY: the same contract.
     unsafe { backend::release(start, false) }
@@ -188,7 +188,7 @@ pub unsafe fn try_grow_in_place(start: NonNull<u8>, new_size: usize) -> Option<R
 /// * `start` is the first byte of a live block that the caller owns.
 /// * `align` is at most what the block was allocated with, or any alignment [`allocate`] accepts if
 ///   the caller can do with the block moving.
-/// * Nobody else uses the block during the call.
+/// * No other code uses the block during the call.
 pub unsafe fn remap(
     start: NonNull<u8>,
     new_size: usize,
@@ -229,7 +229,7 @@ fn is_impossible(size: usize, align: usize) -> bool {
     !align.is_power_of_two() || align > MAX_ALIGN || size > isize::MAX as usize / 2
 }
 
-/// Whether a request may have to be refused before anybody tries.
+/// Whether a request may have to be refused before it is tried.
 #[inline]
 fn is_unusual(size: usize, align: usize) -> bool {
     is_impossible(size, align) || faults::allocations_are_watched()

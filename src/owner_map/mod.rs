@@ -1,4 +1,4 @@
-//! Whose memory an address is in: a block of ours, memory that somebody lent to an array, or
+//! Whose memory an address is in: a block of ours, memory that a client lent to an array, or
 //! anything else.
 //!
 //! Blocks answer from `memory`'s page map, at the cost of three loads. Blocks in another allocator's
@@ -47,7 +47,7 @@ pub fn adopted_at(pointer: *const u8) -> Option<Adopted> {
     adopted::find(pointer.addr())
 }
 
-/// The live block of ours that contains the byte at `pointer`, which may be any address, whoever's
+/// The live block of ours that contains the byte at `pointer`, which may be any address, whatever
 /// memory it is made of.
 #[inline]
 #[must_use]
@@ -58,7 +58,7 @@ pub fn block_of(pointer: *const u8) -> Option<BlockInfo> {
     }
 }
 
-/// Calls `visit` with each live block of ours, whoever's memory it is made of; see
+/// Calls `visit` with each live block of ours, whatever memory it is made of; see
 /// [`memory::for_each_block`].
 pub fn for_each_block(visit: &mut dyn FnMut(BlockInfo)) {
     memory::for_each_block(visit);

@@ -1,6 +1,6 @@
-//! Blocks of ours in memory that another allocator gave us (handler mode over somebody's handler).
+//! Blocks of ours in memory that another allocator gave us (handler mode over another handler).
 //!
-//! They lie anywhere in somebody's heap, so `memory` does not know them; a second map of ranges
+//! They lie anywhere in its heap, so `memory` does not know them; a second map of ranges
 //! does. It is asked only about addresses that are in no block of `memory`, and only while there is
 //! such a block.
 

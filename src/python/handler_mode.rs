@@ -154,7 +154,7 @@ fn innermost(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(variable.bind(py))
 }
 
-/// A handler of ours over somebody's, as the capsule's content. The handler comes first: that is
+/// A handler of ours over another, as the capsule's content. The handler comes first: that is
 /// what NumPy looks for.
 #[repr(C)]
 struct UpstreamHandler {

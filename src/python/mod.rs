@@ -67,7 +67,7 @@ static FIRST: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     if let Some(first) = FIRST.get(py) {
-        // Imported again after somebody removed it from `sys.modules`: the same classes and names.
+        // Imported again after it was removed from `sys.modules`: the same classes and names.
         for (name, value) in first.bind(py).dict() {
             if !module.hasattr(name.cast::<PyString>()?)? {
                 module.add(name.cast::<PyString>()?, value)?;

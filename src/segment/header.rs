@@ -16,7 +16,7 @@ const MAGIC: u64 = 0x6465_6e69_7a65_6e01;
 /// What stands in the place of the magic once a segment is gone.
 const POISON: u64 = 0xdead_dead_dead_dead;
 /// What stands in the place of the magic once a segment was found corrupted: it is no segment any more,
-/// but nobody is told twice.
+/// but it is reported once.
 const QUARANTINED: u64 = 0x6465_6e69_7a65_6eff;
 
 /// The type word's flag: the element type is settled, not only hinted at.
@@ -25,8 +25,8 @@ pub(super) const BOUND: usize = 1;
 pub(super) const BUILT: usize = 2;
 /// The type word's flag: one thread is settling the type right now.
 pub(super) const BINDING: usize = 4;
-/// The type word's flag: the type is a hint from whoever allocated, or was settled by a loop of the
-/// hinted type, and nobody said that *all* bytes are cells of it.
+/// The type word's flag: the type is a hint from the allocation, or was settled by a loop of the
+/// hinted type, and no bind said that *all* bytes are cells of it.
 pub(super) const HINTED: usize = 8;
 const FLAGS: usize = BOUND | BUILT | BINDING | HINTED;
 
@@ -136,13 +136,13 @@ impl Header {
         self.sign_for(self.type_word().0);
     }
 
-    /// As [`Self::sign`], for whoever settles the type: signs what the segment will be for.
+    /// As [`Self::sign`], for the thread that settles the type: signs what the segment will be for.
     pub(super) fn sign_for(&self, element: Option<&'static ElementType>) {
         let address = element.map_or(0, |element| std::ptr::from_ref(element).addr());
         self.checksum.store(self.digest(address), Relaxed);
     }
 
-    /// Whether the fields are what was signed. Meaningless while somebody settles the type.
+    /// Whether the fields are what was signed. Meaningless while a thread settles the type.
     #[inline]
     pub(super) fn is_signed(&self) -> bool {
         let element = self.type_word.load(Acquire).addr() & !FLAGS;
@@ -207,7 +207,7 @@ impl Header {
         missing.wrapping_sub(surplus) as u16 == self.drift.load(Relaxed)
     }
 
-    /// Whether the segment is gone, or somebody is making it.
+    /// Whether the segment is gone, or being made.
     pub(super) fn is_unborn(&self) -> bool {
         self.magic.load(Acquire) == POISON
     }
@@ -222,8 +222,8 @@ impl Header {
     pub(super) fn forget_built(&self) {
         let (element, flags) = self.type_word();
         self.drift.store(0, Relaxed);
-        // Whoever writes cells holds them alone, so nobody builds meanwhile; a lost exchange means
-        // that somebody settles the type, and then there is nothing to forget.
+        // A thread that writes cells holds them alone, so none builds meanwhile; a lost exchange means
+        // that a thread settles the type, and then there is nothing to forget.
         self.exchange_type((element, flags), (element, flags & !BUILT));
     }
 
@@ -321,7 +321,7 @@ impl SideBitmap {
     }
 
     /// # Safety
-    /// Nobody uses the bitmap any more.
+    /// No thread uses the bitmap any more.
     pub(super) unsafe fn release(self) {
         if let Ok(layout) = std::alloc::Layout::array::<u64>(self.capacity() + 1) {
             // SAFETY: allocated in `new` with this layout.

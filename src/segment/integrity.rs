@@ -1,4 +1,4 @@
-//! Whether a segment still is what its loops left: what somebody overwrote, found and named.
+//! Whether a segment still is what its loops left: what was overwritten, found and named.
 //!
 //! ```text
 //! | header: magic, fields, checksum, lock | bitmap | pad | canary | cells ... | canary |
@@ -11,8 +11,8 @@
 //!
 //! # What becomes of a corrupted segment
 //! It is *quarantined*: no lookup finds it any more, no object in it is destroyed, its memory is never
-//! used again, and what it keeps alive stays alive. Somebody wrote where he should not have; which
-//! of the objects are still objects nobody can tell, and a leak is always sound.
+//! used again, and what it keeps alive stays alive. Some code wrote where it should not have; which
+//! of the objects are still objects cannot be told, and a leak is always sound.
 
 use super::{
     Segment,
@@ -142,7 +142,7 @@ pub struct Corruption {
     pub count: usize,
     /// What was found, and where: a clause about "its" parts.
     pub found: String,
-    /// Where the segment was made, if somebody keeps a record.
+    /// Where the segment was made, if an audit keeps a record.
     pub site: Option<String>,
 }
 
@@ -243,7 +243,7 @@ impl Segment {
         lost
     }
 
-    /// What is wrong at an address that somebody takes for the cells of a segment and that
+    /// What is wrong at an address that a caller takes for the cells of a segment and that
     /// [`Segment::find`] does not.
     ///
     /// # Safety
@@ -266,7 +266,7 @@ impl Segment {
     }
 
     /// Checks every living segment, as [`Self::check_integrity`] does; the cells of those that
-    /// somebody is at work on are not looked at. Segments that were quarantined before are left out.
+    /// a thread is at work on are not looked at. Segments that were quarantined before are left out.
     ///
     /// # Safety
     /// No segment is freed or resized meanwhile (NumPy does so with the GIL held).
@@ -519,11 +519,11 @@ impl Segment {
         None
     }
 
-    /// Checks what is around the cells of a segment that is to move, while somebody may be at work
+    /// Checks what is around the cells of a segment that is to move, while a thread may be at work
     /// on the cells; quarantines it where it is corrupted.
     ///
     /// # Errors
-    /// It is corrupted; nobody uses it from now on.
+    /// It is corrupted; no code uses it from now on.
     #[inline]
     pub(super) fn check_frame(self) -> Result<(), Failure> {
         if self.is_whole() {
@@ -538,7 +538,7 @@ impl Segment {
     /// Checks a segment that goes or moves; quarantines it where it is corrupted.
     ///
     /// # Errors
-    /// It is corrupted; nobody uses it from now on.
+    /// It is corrupted; no code uses it from now on.
     ///
     /// # Safety
     /// The caller is alone with the segment.
@@ -555,7 +555,7 @@ impl Segment {
     /// taken for objects. `all` says that all its bytes are cells of `element`, and all are cleared.
     ///
     /// # Errors
-    /// It is corrupted; nobody uses it from now on.
+    /// It is corrupted; no code uses it from now on.
     ///
     /// # Safety
     /// The caller is alone with the segment.
@@ -675,7 +675,7 @@ impl Segment {
     #[inline]
     fn behind<'a>(self) -> &'a [u8] {
         let (start, length) = self.behind_range();
-        // SAFETY: inside the block; nobody writes to a canary.
+        // SAFETY: inside the block; no code writes to a canary.
         unsafe { bytes_at(start, length) }
     }
 
@@ -708,7 +708,7 @@ fn in_front_of(block: BlockInfo) -> Option<String> {
 }
 
 /// # Safety
-/// The bytes are there for `'a`, and nobody writes to them.
+/// The bytes are there for `'a`, and no code writes to them.
 #[inline]
 unsafe fn bytes_at<'a>(start: NonNull<u8>, length: usize) -> &'a [u8] {
     // SAFETY: the caller's promise.

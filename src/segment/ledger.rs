@@ -253,7 +253,7 @@ impl<'e> Ledger<'e> {
                 && delta.constructed > 0
                 && segment.is_for(self.element)
             {
-                // Nobody may take the segment for one in which there is nothing to clear.
+                // No thread may take the segment for one in which there is nothing to clear.
                 segment.note_built();
             }
         }

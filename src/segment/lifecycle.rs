@@ -107,13 +107,13 @@ impl Segment {
     /// the memory back. Where nothing was ever built that takes constant time and touches no cell.
     ///
     /// # Errors
-    /// A destructor failed; every object and the segment are gone all the same. Or somebody still
+    /// A destructor failed; every object and the segment are gone all the same. Or other code still
     /// works on the cells or was lent some (the lock is not idle, [`super::ProxyHooks`]), or the
     /// segment is corrupted ([`super::Corruption`]): nothing is destroyed then, and the memory is never
     /// given back.
     ///
     /// # Safety
-    /// Nobody uses the segment, its cells or a copy of the handle during the call and afterwards.
+    /// No code uses the segment, its cells or a copy of the handle during the call and afterwards.
     pub unsafe fn free(self) -> Result<(), Failure> {
         // SAFETY: the caller is alone with the segment.
         unsafe { self.check_at_end() }?;
@@ -128,7 +128,7 @@ impl Segment {
             unsafe { self.destroy_live(0..self.cell_count(), false) }
         };
         let dependency = self.header().dependency;
-        // SAFETY: what was live is gone, and nobody uses the segment any more.
+        // SAFETY: what was live is gone, and no code uses the segment any more.
         unsafe { self.release() };
         if let Some(release) = dependency.release {
             // SAFETY: `set_dependency`: callable from any thread; called once, the segment is gone.
@@ -153,14 +153,14 @@ impl Segment {
     /// Gives block and side bitmap back, whatever is in the cells.
     ///
     /// # Safety
-    /// Nobody uses the segment any more.
+    /// No code uses the segment any more.
     pub(super) unsafe fn release(self) {
         observer::segment_gone(|| self.cells());
         let mut header = self.0;
         let source = self.source();
         let side = self.header().replace_side_bitmap(None);
         self.header().poison();
-        // SAFETY: all belongs to the segment, which nobody uses any more.
+        // SAFETY: all belongs to the segment, which no code uses any more.
         unsafe {
             header.as_mut().lock.retire();
             if let Some(side) = side {
@@ -177,7 +177,7 @@ impl Segment {
     /// A destructor failed; every object is gone all the same.
     ///
     /// # Safety
-    /// `segment-cells` for writing `range`, which lies in the whole cells. Without `vacate` nobody
+    /// `segment-cells` for writing `range`, which lies in the whole cells. Without `vacate` no code
     /// takes these cells or bits for objects afterwards.
     pub(super) unsafe fn destroy_live(
         self,

@@ -70,7 +70,7 @@ fn explore(work: [fn(&Shared) -> bool; 2], winners: std::ops::RangeInclusive<usi
         let won = [work[0](&shared), other.join().unwrap()];
         assert!(winners.contains(&won.into_iter().filter(|won| *won).count()));
         assert!(shared.segment.header().is_signed());
-        // SAFETY: nobody else has the segment any more.
+        // SAFETY: no other thread has the segment any more.
         unsafe { shared.segment.free() }.unwrap();
     });
 }

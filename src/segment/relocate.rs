@@ -1,4 +1,4 @@
-//! Resize: allocate, move, drop; or growth in place where nobody can tell the difference.
+//! Resize: allocate, move, drop; or growth in place where no code can tell the difference.
 
 use super::{
     Header, Segment,
@@ -29,9 +29,9 @@ pub enum ResizeError {
     Memory(AllocError),
     /// An object would not move.
     Element(Failure),
-    /// Somebody works on the cells, or they are lent.
+    /// A thread works on the cells, or they are lent.
     InUse(LockError),
-    /// Something is overwritten ([`super::Corruption`]). Nobody finds the segment any more.
+    /// Something is overwritten ([`super::Corruption`]). No lookup finds the segment any more.
     Corrupted(Failure),
 }
 
@@ -64,22 +64,22 @@ impl Segment {
     /// segment is then as it was, with one exception: objects that had moved and would not move back either are destroyed.
     ///
     /// # Safety
-    /// Nobody else uses the segment during the call. On success nobody uses the old handle, or
+    /// No other code uses the segment during the call. On success no code uses the old handle, or
     /// addresses of the old cells, afterwards.
     pub unsafe fn resize(self, new_bytes: usize) -> Result<Resized, ResizeError> {
         self.check_frame().map_err(ResizeError::Corrupted)?;
         let (element, flags) = self.header().type_word();
-        // Whoever reads NumPy's documentation of `refcheck=False` knows better; a view of client
+        // A reader of NumPy's documentation of `refcheck=False` knows better; a view of client
         // code that is still alive would not survive it.
         self.lock().check_idle().map_err(ResizeError::InUse)?;
         if self.is_checked() {
-            // SAFETY: as below: nobody works on the cells.
+            // SAFETY: as below: no thread works on the cells.
             unsafe { self.check_at_end() }.map_err(ResizeError::Corrupted)?;
         }
         let mut header = self.0;
-        // SAFETY: the caller is alone with the segment; nobody held the lock a moment ago.
+        // SAFETY: the caller is alone with the segment; no thread held the lock a moment ago.
         unsafe { header.as_mut() }.lock.retire();
-        // Nobody uses a lent cell: that would hold the lock.
+        // No code uses a lent cell: that would hold the lock.
         if new_bytes < self.byte_len() {
             self.detach_proxies(new_bytes).map_err(ResizeError::Element)?;
         }
@@ -149,7 +149,7 @@ impl Segment {
                 let side = SideBitmap::new(bits).ok_or(error)?;
                 let words = super::layout::words_for(old_bytes / element.size());
                 // SAFETY: both bitmaps hold at least as many words as there were cells; the new
-                // one is nobody else's.
+                // one is the caller's alone.
                 unsafe {
                     side.words().copy_from_nonoverlapping(Header::bitmap_words(self.0), words)
                 };
@@ -170,22 +170,22 @@ impl Segment {
             }
         };
         let segment = Segment(grown.start.cast());
-        // SAFETY: the block begins with the header, moved as bytes; nobody else knows it.
+        // SAFETY: the block begins with the header, moved as bytes; no other code knows it.
         let header = unsafe { &mut *segment.0.as_ptr() };
         header.bytes = new_bytes;
         header.block_size = grown.size;
         if let Some(old) = side.and_then(|side| header.replace_side_bitmap(Some(side))) {
-            // SAFETY: replaced; nobody uses the old one any more.
+            // SAFETY: replaced; no code uses the old one any more.
             unsafe { old.release() };
         }
         header.seal();
         segment.clear_grown_bits(old_bytes, new_bytes);
-        // Bytes behind the last whole cell were nobody's; now they may be part of a cell.
+        // Bytes behind the last whole cell belonged to no cell; now they may be part of a cell.
         let kept = match element {
             Some(element) if bound => old_bytes / element.size() * element.size(),
             _ => old_bytes,
         };
-        // SAFETY: the tail lies in the block, holds no object, and nobody else uses it.
+        // SAFETY: the tail lies in the block, holds no object, and no other code uses it.
         unsafe { segment.zero_tail(kept, grown.zeroed_from.saturating_sub(offset)) };
         segment.set_canaries();
         Ok(Resized { segment, destructor: None })
@@ -220,7 +220,7 @@ impl Segment {
                 unsafe { segment.0.as_mut() }.block_size = smaller.size;
             }
         }
-        // SAFETY: the block begins with the header; nobody else knows it.
+        // SAFETY: the block begins with the header; no other code knows it.
         let header = unsafe { segment.0.as_mut() };
         header.bytes = new_bytes;
         header.seal();

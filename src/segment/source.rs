@@ -150,7 +150,7 @@ impl Source {
     /// Gives a block back.
     ///
     /// # Safety
-    /// The block is live and of this source, and nobody uses it afterwards.
+    /// The block is live and of this source, and no code uses it afterwards.
     pub(super) unsafe fn release(self, start: NonNull<u8>) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -224,7 +224,7 @@ impl UpstreamRecord {
             (start, record)
         };
         if owner_map::add_upstream(BlockInfo { start, size }).is_err() {
-            // SAFETY: just given, and nobody else knows it.
+            // SAFETY: just given, and no other code knows it.
             unsafe { record.hand_over() };
             return Err(error);
         }
@@ -234,7 +234,7 @@ impl UpstreamRecord {
     /// Gives the memory of the block back at `start`.
     ///
     /// # Safety
-    /// It is the block's own record, and nobody uses the block afterwards.
+    /// It is the block's own record, and no code uses the block afterwards.
     unsafe fn give_back(self, start: NonNull<u8>) {
         owner_map::remove_upstream(start);
         // SAFETY: the caller's promise.
@@ -242,7 +242,7 @@ impl UpstreamRecord {
     }
 
     /// # Safety
-    /// Nobody uses what the upstream allocator allocator gave.
+    /// No code uses what the upstream allocator gave.
     unsafe fn hand_over(self) {
         // SAFETY: `of_upstream`; given by this upstream, with this size.
         unsafe {

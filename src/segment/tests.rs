@@ -203,11 +203,11 @@ fn a_segment_in_use_is_not_resized() {
 }
 
 #[test]
-fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
+fn the_ledger_records_any_stride_and_reconciles_raw_moves() {
     let tracer = TracerType::new(Storage::Boxed);
     let segment = bound(tracer, 300);
     fill(tracer, segment, 0..150);
-    // Somebody swaps halves as bytes.
+    // Halves are swapped as bytes.
     unsafe {
         let base = segment.cells().as_ptr();
         std::ptr::swap_nonoverlapping(base, base.add(150 * 8), 150 * 8);
@@ -245,7 +245,7 @@ fn threads_on_disjoint_cells_lose_no_object_and_no_bit() {
     for storage in [Storage::Boxed, Storage::NoPromise, Storage::SelfPointing] {
         let tracer = TracerType::new(storage);
         let bytes = 1000 * tracer.element.size();
-        // The type is settled by whoever comes first.
+        // The type is settled by the first that comes.
         let segment = Segment::allocate(bytes, 64, None, false).unwrap();
         std::thread::scope(|scope| {
             for part in 0..4 {

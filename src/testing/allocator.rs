@@ -9,7 +9,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// An allocator whose memory is aligned to 8 and never to 16, filled with garbage where nobody asked
+/// An allocator whose memory is aligned to 8 and never to 16, filled with garbage where no caller asked
 /// for zeros. Lives for ever, and serves one test after the other.
 pub struct Allocator {
     /// Sizes by address.
@@ -25,11 +25,11 @@ unsafe impl Sync for Allocator {}
 const SHIFT: usize = 8;
 /// More than any machine has; not asked for, as sanitizers stop at it.
 const TOO_MUCH: usize = 1 << 40;
-/// Allocators that nobody uses at present.
+/// Allocators not in use at present.
 static IDLE: Mutex<Vec<&'static Allocator>> = Mutex::new(Vec::new());
 
 impl Allocator {
-    /// One that nobody else uses until it is given back.
+    /// One that no other test uses until it is given back.
     pub fn borrow() -> &'static Allocator {
         if let Some(idle) = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop() {
             return idle;

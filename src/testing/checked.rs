@@ -327,7 +327,7 @@ impl<T> Pristine<T> {
     }
 
     fn cells(&self) -> CellsMut<'_> {
-        // SAFETY: one cell, which lives as long as `self`; whoever writes to it owns `self`.
+        // SAFETY: one cell, which lives as long as `self`; a writer of it owns `self`.
         unsafe {
             CellsMut::new(self.cell, self.checked.element.size() as isize, 1, Exclusive::own())
         }

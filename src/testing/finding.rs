@@ -256,7 +256,7 @@ fn write_indented(out: &mut dyn Write, argument: &str) -> fmt::Result {
     let mut before = "";
     for (index, line) in argument.lines().enumerate() {
         if before.ends_with('|') && line == "{" && !quoted {
-            // Where the compiler breaks a closure, and nobody else.
+            // Where the compiler, and nothing else, breaks a closure.
             before = line;
             out.write_str(" {")?;
             continue;

@@ -155,7 +155,7 @@ impl Watch {
             let mut written = None;
             for (address, block) in freed {
                 let start = std::ptr::with_exposed_provenance_mut::<u8>(address);
-                // SAFETY: a block of the system's that was kept; nobody may use it.
+                // SAFETY: a block of the system's that was kept; no code may use it.
                 unsafe {
                     let bytes = std::slice::from_raw_parts(start, block.layout.size());
                     if block.pattern.is_some_and(|filled| bytes.iter().any(|byte| *byte != filled))

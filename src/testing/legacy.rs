@@ -23,7 +23,7 @@ use std::ptr;
 /// Kinds of objects that are in such cells: none tells by its bytes whether it is live.
 pub const LEGACY_STORAGES: [Storage; 2] = [Storage::NoPromise, Storage::SelfPointingNoPromise];
 
-/// An array of a legacy dtype in handler mode, or memory of somebody else.
+/// An array of a legacy dtype in handler mode, or memory of another allocator.
 pub struct Array {
     start: *mut u8,
     /// Cells.
@@ -252,8 +252,8 @@ impl Model {
         self.hold(array, index, write);
     }
 
-    /// Whether the original of a write must still be there: in foreign memory until somebody writes
-    /// it anew, else as long as a cell of the array that it was written in holds it.
+    /// Whether the original of a write must still be there: in foreign memory until it is
+    /// written anew, else as long as a cell of the array that it was written in holds it.
     fn must_live(&self, number: usize) -> bool {
         let write = self.writes[number];
         !write.weak
@@ -286,7 +286,7 @@ impl Model {
         let as_bytes =
             matches!(step, LegacyStep::Raw(..) | LegacyStep::RawSwap(..) | LegacyStep::Noise(..));
         if as_bytes {
-            // Nobody saw that an object lost its cell: it may come back.
+            // No call saw that an object lost its cell: it may come back.
             return;
         }
         for number in 0..self.writes.len() {

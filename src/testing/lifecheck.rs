@@ -148,7 +148,7 @@ fn probable(mut records: Vec<[u8; 8]>) -> Vec<[u8; 8]> {
     records
 }
 
-/// Says once that nobody looks at the heap of the types: a test without [`heap::Heap`] finds less.
+/// Says once that nothing looks at the heap of the types: a test without [`heap::Heap`] finds less.
 /// (A fuzz target has it, or was told that it has another.)
 fn say_unwatched() {
     static ONCE: std::sync::Once = std::sync::Once::new();

@@ -210,7 +210,7 @@ impl<S: Subject> Model<'_, S> {
             assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "bits and cells");
             match content {
                 Content::Untyped(bytes) => {
-                    // SAFETY: the segment has that many bytes, and nobody writes to them.
+                    // SAFETY: the segment has that many bytes, and no code writes to them.
                     let actual = unsafe {
                         std::slice::from_raw_parts(segment.cells().as_ptr(), segment.byte_len())
                     };
@@ -329,7 +329,7 @@ impl<S: Subject> Model<'_, S> {
         let mut content = vec![0; bytes];
         let hinted = hint.is_some_and(|hint| std::ptr::eq(hint, element));
         if !zeroed {
-            // Whoever hints and does not ask for zeros promises to zero the cells.
+            // A caller that hints and does not ask for zeros promises to zero the cells.
             content.fill(if hinted { 0 } else { 0xcd });
             // SAFETY: `bytes` bytes that this thread alone knows.
             unsafe { segment.cells().write_bytes(if hinted { 0 } else { 0xcd }, bytes) };

@@ -118,7 +118,7 @@ pub struct TracerType {
 
 /// Keeps every type reachable: element types live forever, and are no leak.
 static ALL: Mutex<Vec<TracerType>> = Mutex::new(Vec::new());
-/// Types that nobody uses at present.
+/// Types not in use at present.
 static IDLE: Mutex<Vec<TracerType>> = Mutex::new(Vec::new());
 
 /// What a pointer in a cell owns.
@@ -146,7 +146,7 @@ impl Owned {
     }
 
     /// # Safety
-    /// As for [`Self::check`], and nobody else uses it.
+    /// As for [`Self::check`], and no other code uses it.
     pub(super) unsafe fn set(pointer: *mut Owned, value: i64) {
         // SAFETY: the caller's promise.
         unsafe { *pointer = Owned { value, check: CHECK ^ value as u64 } };
@@ -183,7 +183,7 @@ impl Ground {
                 Storage::Tagged => {
                     words.write(owned());
                     words.add(1).write(value as u64);
-                    // The padding after the tag is nobody's business.
+                    // The padding after the tag is not looked at.
                     words.add(2).write(0xa5a5_a5a5_a5a5_a500 | 1);
                 }
                 Storage::SelfPointing | Storage::SelfPointingNoPromise => {
@@ -394,7 +394,7 @@ unsafe extern "C" fn relocate(
             let from = from.offset(from_stride * index as isize);
             let to = to.offset(to_stride * index as isize);
             ground.read(from);
-            // Whoever fails on the way has begun to build: the cell means nothing then.
+            // A function that fails on the way has begun to build: the cell means nothing then.
             to.write_bytes(0xdd, size);
             ground.step()?;
             to.copy_from_nonoverlapping(from, size);
@@ -535,7 +535,7 @@ impl TracerType {
         tracer
     }
 
-    /// A type of that storage which nobody else uses until it is given back: for those who need
+    /// A type of that storage which no other test uses until it is given back: for those who need
     /// thousands of them, one after the other.
     pub fn borrow(storage: Storage) -> TracerType {
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -593,7 +593,7 @@ impl TracerType {
     /// The value of a live cell, which is checked to be whole.
     ///
     /// # Safety
-    /// The cell is live, of this type, and nobody writes to it.
+    /// The cell is live, of this type, and no code writes to it.
     pub unsafe fn value(self, cell: *const u8) -> i64 {
         // SAFETY: the same contract.
         unsafe { self.ground.read(cell) }

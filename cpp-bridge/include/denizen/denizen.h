@@ -89,7 +89,7 @@ typedef uint32_t denizen_error_kind;
 /** `denizen.VacantError`: a cell without an object was read, and its type has no default. */
 #define DENIZEN_ERROR_VACANT 6
 
-/** `denizen.BorrowError`: the cells are lent to somebody else. */
+/** `denizen.BorrowError`: other code has the cells. */
 #define DENIZEN_ERROR_BORROW 7
 
 /** `IndexError`. */
@@ -98,7 +98,7 @@ typedef uint32_t denizen_error_kind;
 /** `NotImplementedError`. */
 #define DENIZEN_ERROR_NOT_IMPLEMENTED 9
 
-/** `denizen.IntegrityError`: memory of an array was overwritten by somebody who had no business there. */
+/** `denizen.IntegrityError`: memory of an array was overwritten by code that had no business there. */
 #define DENIZEN_ERROR_INTEGRITY 10
 
 /** Bytes of the message of denizen_error, the terminating NUL included. */
@@ -282,7 +282,7 @@ typedef denizen_status (*denizen_save_fn)(void *context,
 /**
  * Reads one value from text (UTF-8) or from bytes of the codec into a cell that may be live.
  * All bytes must be used. On failure the cell is as it was. The bytes may be anything: a pickle that
- * somebody changed is passed on as it is.
+ * was changed by other code is passed on as it is.
  */
 typedef denizen_status (*denizen_load_fn)(void *context,
                                           uint8_t *cell,
@@ -540,7 +540,7 @@ typedef uint32_t denizen_view_flags;
 
 /**
  * Vacant cells are lent as they are. The client looks at their vacancy bytes before it reads,
- * and fills those that it likes; whoever takes the view back counts what is there then.
+ * and fills those that it likes; `release_view` counts what is there then.
  */
 #define DENIZEN_VIEW_KEEP_VACANT 4
 

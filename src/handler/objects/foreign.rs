@@ -1,5 +1,5 @@
-//! Objects lent to cells in foreign memory: NumPy's buffers, and arrays that somebody else's
-//! handler made. Nobody says when such memory goes, so the objects are kept by age.
+//! Objects lent to cells in foreign memory: NumPy's buffers, and arrays that another
+//! handler made. No call says when such memory goes, so the objects are kept by age.
 
 use super::{
     handle::{Content, Handle},

@@ -29,7 +29,7 @@ pub(super) struct Handle {
 /// What the bytes of a cell are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Zero, or bytes that nobody of ours wrote.
+    /// Zero, or bytes that no code of ours wrote.
     Nothing,
     /// A name that was written in this process, here or elsewhere.
     Name(Handle),

@@ -101,7 +101,7 @@ fn store_of(segment: Segment) -> Option<u32> {
 /// The segment holds objects of another type, or no cell begins there.
 ///
 /// # Safety
-/// If `pointer` is in a segment, nobody frees or resizes that meanwhile.
+/// If `pointer` is in a segment, no code frees or resizes that meanwhile.
 unsafe fn cell_at(pointer: *const u8, element: &ElementType) -> Result<Cell, Failure> {
     // SAFETY: the caller's promise.
     let Some(segment) = (unsafe { Segment::find(pointer) }) else {
@@ -210,7 +210,7 @@ unsafe fn claim(
 /// Destroys objects that were taken back.
 ///
 /// # Safety
-/// Nobody uses them, and no name leads to them.
+/// No code uses them, and no name leads to them.
 unsafe fn end_foreign(element: &'static ElementType, slots: &[u32]) {
     for slot in slots {
         let place = tables::lock().foreign(element).map(|foreign| foreign.place_of(*slot));
@@ -242,7 +242,7 @@ fn locked<R>(
 }
 
 /// # Safety
-/// Nobody else uses the object.
+/// No other code uses the object.
 unsafe fn destroy(objects: Segment, index: usize) -> Result<(), Failure> {
     locked(&mut [request(&objects, index, true)], || {
         // SAFETY: the caller's promise, and the lock.
@@ -457,7 +457,7 @@ pub unsafe fn vacate(pointer: *mut u8, element: &'static ElementType) -> Result<
 /// Cells that still name them are stale.
 ///
 /// # Safety
-/// Nobody uses such an object.
+/// No code uses such an object.
 pub unsafe fn sweep(element: &'static ElementType) -> usize {
     let taken = tables::lock()
         .foreign(element)
@@ -486,7 +486,7 @@ pub(super) unsafe fn resized(segment: Segment) {
     };
     let (objects, slots) = dropped;
     for slot in slots {
-        // SAFETY: given up, so that nobody else knows the object.
+        // SAFETY: given up, so that no other code knows the object.
         if let Err(failure) = unsafe { destroy(objects, slot as usize) } {
             unraisable(&failure);
         }

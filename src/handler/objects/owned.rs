@@ -15,18 +15,18 @@ use crate::{
 };
 
 /// No cell.
-const NOBODY: u32 = u32::MAX;
+const NO_CELL: u32 = u32::MAX;
 
 /// What is known of one object's place.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// The cell that the object is the value of, when somebody last looked; or [`NOBODY`].
+    /// The cell that the object is the value of, when it was last looked at; or [`NO_CELL`].
     owner: u32,
     /// What a name of the object says; 0 for none.
     generation: u64,
 }
 
-const EMPTY: Slot = Slot { owner: NOBODY, generation: 0 };
+const EMPTY: Slot = Slot { owner: NO_CELL, generation: 0 };
 
 /// The objects of one array's cells. There are at least as many slots as cells.
 pub(super) struct Owned {
@@ -43,7 +43,7 @@ pub(super) struct Owned {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SlotRef {
     pub(super) slot: u32,
-    /// The cell names it, so what is in it is the cell's value; else it is anybody's leftover.
+    /// The cell names it, so what is in it is the cell's value; else it is a leftover of another.
     pub(super) kept: bool,
 }
 
@@ -92,7 +92,7 @@ impl Owned {
         let refused = || no_memory(self.element, count);
         let bytes = count.checked_mul(self.element.size()).ok_or_else(refused)?;
         self.slots.try_reserve(count - self.slots.len()).map_err(|_| refused())?;
-        // SAFETY: only the tables know the segment, and nobody keeps an address of an object while
+        // SAFETY: only the tables know the segment, and no code keeps an address of an object while
         // its array is resized.
         let resized = unsafe { self.objects.resize(bytes) }
             .map_err(|error| Failure::new(abi::ERROR_MEMORY, error.to_string()))?;
@@ -140,13 +140,13 @@ impl Owned {
         for index in 0..self.slots.len() {
             // SAFETY: the caller's promise.
             if !unsafe { self.still_owns(array, self.slots[index].owner, index as u32) } {
-                self.slots[index].owner = NOBODY;
+                self.slots[index].owner = NO_CELL;
             }
         }
         for cell in 0..count {
             // SAFETY: the caller's promise.
             if let Some(slot) = unsafe { self.named(array, cell) }
-                && self.slots[slot as usize].owner == NOBODY
+                && self.slots[slot as usize].owner == NO_CELL
             {
                 self.slots[slot as usize].owner = cell;
             }
@@ -208,10 +208,10 @@ impl Owned {
 
     /// A slot without an owner: `preferred` or the next one.
     fn unowned(&mut self, preferred: usize) -> Option<usize> {
-        if self.slots[preferred].owner == NOBODY {
+        if self.slots[preferred].owner == NO_CELL {
             return Some(preferred);
         }
-        let free = |slot: &usize| self.slots[*slot].owner == NOBODY;
+        let free = |slot: &usize| self.slots[*slot].owner == NO_CELL;
         let found =
             (self.hint..self.slots.len()).find(free).or_else(|| (0..self.hint).find(free))?;
         self.hint = found;
@@ -239,7 +239,7 @@ impl Owned {
         unsafe { self.look_again(array) };
         let mut dropped = Vec::new();
         for (index, slot) in self.slots.iter_mut().enumerate() {
-            if slot.owner == NOBODY {
+            if slot.owner == NO_CELL {
                 *slot = EMPTY;
                 dropped.push(index as u32);
             }

@@ -87,7 +87,7 @@ fn a_raw_copy_over_a_live_cell_loses_no_object_and_frees_none_twice() {
     assert_eq!(values(tracer, &array), [9, 2, 2, 3].map(Seen::Value));
     set(tracer, array.cell(1), 5).unwrap();
     assert_eq!(values(tracer, &array), [9, 5, 2, 3].map(Seen::Value));
-    // The copy that nobody wrote to is not what its original becomes.
+    // The copy that was not written to is not what its original becomes.
     set(tracer, other.cell(0), 10).unwrap();
     assert_eq!(seen(tracer, array.cell(0)), Seen::Stale);
     assert!(tracer.element.counters().read().stale > 0);

@@ -28,7 +28,7 @@ fn layout(size: usize) -> Option<Layout> {
 }
 
 /// # Safety
-/// The range is exactly one that [`map`] gave, and nobody uses it from here on.
+/// The range is exactly one that [`map`] gave, and no code uses it from here on.
 pub(in crate::memory) unsafe fn unmap(start: NonNull<u8>, size: usize) {
     if let Some(layout) = layout(size) {
         // SAFETY: allocated by `map` with this layout.

@@ -1,4 +1,4 @@
-//! Memory in somebody else's heap that is lent to arrays.
+//! Memory in a client's heap that is lent to arrays.
 //!
 //! A page map leads from an address to the bucket of its 64 KiB slab; a bucket lists, in order, the
 //! ranges that touch the slab. Readers take no lock: a bucket's sequence number tells them whether
@@ -145,7 +145,7 @@ impl<const ROOTS: usize, const LEAVES: usize> AdoptedRanges<ROOTS, LEAVES> {
 
     #[inline]
     pub(super) fn find(&self, address: usize) -> Option<Adopted> {
-        // Whoever knows an address in an adopted range knows of the adoption.
+        // Code that knows an address in an adopted range knows of the adoption.
         if self.ranges.load(Ordering::Acquire) == 0 {
             return None;
         }
