@@ -19,6 +19,7 @@
 //! memory      raw blocks; which block an address is in
 //! erased      pointers with lifetime and ownership, element types, registry
 //! lock        the segment lock: cell ranges, borrows, fork generation
+//! fork        one handler of `fork`, the steps of the layers in order
 //! sync        std or loom
 //! faults      steps that fail on request
 //! client      what an extension crate needs to register its types (needs `boundary` and `abi`)
@@ -54,6 +55,8 @@ pub mod elements;
 pub mod erased;
 #[cfg(feature = "core")]
 pub mod faults;
+#[cfg(feature = "core")]
+mod fork;
 #[cfg(feature = "core")]
 pub mod handler;
 #[cfg(feature = "core")]

@@ -23,8 +23,9 @@ use crate::{
         CountDelta, ElementType, Location,
         observer::{self, Corrupted, Observer},
     },
+    fork::{self, Layer, Step},
     handler::allocation_hint,
-    memory::{fork::Handlers, lock::Lock},
+    memory::lock::Lock,
     segment,
 };
 use std::ptr::NonNull;
@@ -44,7 +45,7 @@ struct Recorder {
 }
 
 static RECORDER: Lock<Option<Recorder>> = Lock::new(None);
-static FORK: Handlers = Handlers::new(before_fork, after_fork);
+static STEP: Step = Step { prepare, parent: resume, child: resume };
 static OBSERVER: Observer = Observer {
     recorded,
     copied,
@@ -55,12 +56,12 @@ static OBSERVER: Observer = Observer {
     corrupted,
 };
 
-extern "C" fn before_fork() {
+fn prepare() {
     RECORDER.acquire();
 }
 
-extern "C" fn after_fork() {
-    // SAFETY: `before_fork` took the lock in this thread, or in the one it is a copy of.
+fn resume() {
+    // SAFETY: `prepare` took the lock in this thread, or in the one it is a copy of.
     unsafe { RECORDER.release() };
 }
 
@@ -87,8 +88,7 @@ pub fn begin(
     interpreter: Option<Interpreter>,
     trace: bool,
 ) -> u64 {
-    crate::memory::fork::arm();
-    FORK.arm();
+    fork::arm(Layer::Audit, &STEP);
     segment::set_site_hook(site_of);
     let mut guard = RECORDER.lock();
     let recorder = guard.get_or_insert_with(|| Recorder {

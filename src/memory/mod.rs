@@ -33,7 +33,7 @@ mod directory;
 #[cfg(any(feature = "runtime", all(test, not(loom))))]
 pub(crate) mod emergency_heap;
 #[cfg(not(any(loom, miri)))]
-pub(crate) mod fork;
+mod fork;
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod large;
 pub(crate) mod lock;
@@ -41,8 +41,6 @@ pub(crate) mod lock;
 mod mapped;
 #[cfg(not(any(loom, miri)))]
 mod metadata;
-#[cfg(any(not(any(loom, miri)), all(test, loom)))]
-mod once;
 #[cfg(not(any(loom, miri)))]
 #[cfg_attr(plain_memory, expect(dead_code, unused_imports, reason = "`plain` maps nothing"))]
 mod os;

@@ -6,7 +6,7 @@
 
 use super::adopted::AdoptedRanges;
 #[cfg(not(any(loom, miri)))]
-use crate::memory::fork::Handlers;
+use crate::fork::{self, Layer, Step};
 use crate::memory::{self, AllocError, BlockInfo};
 use std::ptr::NonNull;
 
@@ -20,16 +20,16 @@ loom::lazy_static! {
 }
 
 #[cfg(not(any(loom, miri)))]
-static FORK: Handlers = Handlers::new(before_fork, after_fork);
+static STEP: Step = Step { prepare, parent: resume, child: resume };
 
 #[cfg(not(any(loom, miri)))]
-extern "C" fn before_fork() {
+fn prepare() {
     UPSTREAM.writers.acquire();
 }
 
 #[cfg(not(any(loom, miri)))]
-extern "C" fn after_fork() {
-    // SAFETY: `before_fork` took the lock in this thread, or in the one it is a copy of.
+fn resume() {
+    // SAFETY: `prepare` took the lock in this thread, or in the one it is a copy of.
     unsafe { UPSTREAM.writers.release() };
 }
 
@@ -47,10 +47,7 @@ pub fn add_upstream(block: BlockInfo) -> Result<(), AllocError> {
     }
     // As for adopted ranges: a child of a fork finds no sequence number odd.
     #[cfg(not(any(loom, miri)))]
-    {
-        memory::fork::arm();
-        FORK.arm();
-    }
+    fork::arm(Layer::Upstream, &STEP);
     let noted = UPSTREAM.insert(start.addr()..end, block.start.cast()).map_err(|_| error)?;
     if noted.adoptions > 1 {
         // The very same range again.

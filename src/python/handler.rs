@@ -53,7 +53,7 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     alone::learn();
     lock::set_wait_hook(wait_without_gil);
     lock::set_wait_check(may_wait);
-    // The first lock of a process sets the handlers of `fork` up, which must not meet a fork.
+    // The first lock of a process sets the handler of `fork` up, which must not meet a fork.
     let first = lock::SegmentLock::new();
     drop(lock::acquire_all(&mut [lock::Request::new(&first, 0..1, false)]));
     arming::set_capsule(capsule.into_ptr());

@@ -1,4 +1,4 @@
-//! `mmap`, `munmap`, `mremap`, `madvise`, `pthread_atfork`.
+//! `mmap`, `munmap`, `mremap`, `madvise`.
 
 use std::ptr::{self, NonNull};
 
@@ -136,21 +136,4 @@ pub(in crate::memory) unsafe fn move_pages(
         return None;
     }
     NonNull::new(moved.cast())
-}
-
-/// Runs the three functions around every `fork` of this process. False where there was no memory
-/// to note them.
-pub(in crate::memory) fn on_fork(
-    prepare: extern "C" fn(),
-    parent: extern "C" fn(),
-    child: extern "C" fn(),
-) -> bool {
-    // SAFETY: the three are functions of this library, which is never unloaded while it runs; glibc
-    // drops the registration when a library goes.
-    unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) == 0 }
-}
-
-/// Number of this process.
-pub(in crate::memory) fn process() -> u32 {
-    std::process::id()
 }

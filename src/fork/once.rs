@@ -14,6 +14,7 @@ impl Once {
     }
 
     /// Whether it was done; what was done is visible then.
+    #[cfg(all(test, loom))]
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
         self.0.load(Ordering::Acquire) == DONE
