@@ -6,7 +6,7 @@ mod support;
 
 use denizen::{
     erased::{CellsMut, ElementType, rules},
-    segment::{Ledger, RUN, Segment},
+    segment::{Ledger, RUN, Segment, SegmentRequest},
 };
 use divan::{Bencher, counter::ItemsCount};
 use std::{
@@ -172,7 +172,7 @@ mod allocate_and_free {
     fn segment(bencher: Bencher, bytes: usize) {
         let element = element::<Word>();
         bencher.bench_local(|| {
-            let segment = Segment::allocate(black_box(bytes), 64, Some(element), false);
+            let segment = SegmentRequest::new(black_box(bytes), 64).hint(element).allocate();
             let segment = segment.expect("memory for the bench");
             black_box(segment.cells());
             // SAFETY: nobody else knows the segment.
@@ -193,7 +193,8 @@ mod allocate_and_free {
     fn segment_zeroed(bencher: Bencher, bytes: usize) {
         let element = element::<Word>();
         bencher.bench_local(|| {
-            let segment = Segment::allocate(black_box(bytes), 64, Some(element), true);
+            let segment =
+                SegmentRequest::new(black_box(bytes), 64).hint(element).zeroed().allocate();
             let segment = segment.expect("memory for the bench");
             black_box(segment.cells());
             // SAFETY: nobody else knows the segment.

@@ -7,7 +7,7 @@ use denizen::{
     abi::{self, ElementVTable, ErrorOut, Status},
     erased::{CellsMut, ElementType, Exclusive},
     memory,
-    segment::Segment,
+    segment::{Segment, SegmentRequest},
 };
 use std::{ffi::c_void, hint::black_box, mem::MaybeUninit, ptr::NonNull};
 
@@ -95,7 +95,8 @@ pub struct Owned(pub Segment);
 impl Owned {
     /// A segment with a default object in each cell.
     pub fn full(element: &'static ElementType, count: usize) -> Owned {
-        let segment = Segment::allocate(count * element.size(), 64, Some(element), true);
+        let segment =
+            SegmentRequest::new(count * element.size(), 64).hint(element).zeroed().allocate();
         let segment = segment.expect("memory for the bench");
         segment.bind(element).expect("a new segment takes its type");
         // SAFETY: nobody else knows the segment.

@@ -8,7 +8,9 @@ use denizen::{
     erased::ElementType,
     faults,
     lock::Borrow,
-    segment::{ProxyHooks, ResizeError, Segment, proxy_begins, proxy_ends, set_proxy_hooks},
+    segment::{
+        ProxyHooks, ResizeError, Segment, SegmentRequest, proxy_begins, proxy_ends, set_proxy_hooks,
+    },
 };
 use libfuzzer_sys::fuzz_target;
 use std::{
@@ -242,7 +244,7 @@ impl Model {
         }
         let count = usize::from(count) % MOST_CELLS;
         let hint = hinted.then(unique);
-        match Segment::allocate(count * SIZE, 64, hint, true) {
+        match SegmentRequest::new(count * SIZE, 64).hint(hint).zeroed().allocate() {
             Err(error) => assert!(self.fails, "{error}"),
             Ok(segment) => match segment.bind(unique()) {
                 Ok(()) => *self.slot(slot) = Some((segment, vec![None; count])),
@@ -295,7 +297,8 @@ impl Model {
             }
             // What a plan to fail is not for.
             faults::cancel();
-            let own = Segment::allocate(SIZE, 8, Some(unique()), true).expect("memory");
+            let own =
+                SegmentRequest::new(SIZE, 8).hint(unique()).zeroed().allocate().expect("memory");
             own.bind(unique()).expect("memory");
             proxies.push(Proxy { number, shown: Some(shown), own, used: None });
             proxy_begins();
@@ -334,7 +337,7 @@ impl Model {
     }
 
     /// Proxies of the cells of a segment from one on: how many are used, and how many not.
-    fn loans_from(segment: Segment, first: usize) -> (usize, usize) {
+    fn proxies_from(segment: Segment, first: usize) -> (usize, usize) {
         let start = segment.cells().as_ptr().addr();
         let cells = start + first * SIZE..start + segment.byte_len().max(1);
         PROXIES.with_borrow(|proxies| {
@@ -351,7 +354,7 @@ impl Model {
         let Some((segment, cells)) = self.slot(slot) else { return };
         let count = usize::from(count) % MOST_CELLS;
         let bytes = count * SIZE + usize::from(extra) % SIZE;
-        let (used, _) = Self::loans_from(*segment, 0);
+        let (used, _) = Self::proxies_from(*segment, 0);
         // SAFETY: this thread alone knows the segment.
         match unsafe { segment.resize(bytes) } {
             Ok(resized) => {
@@ -383,7 +386,7 @@ impl Model {
 
     fn free(&mut self, slot: u8) {
         let Some((segment, cells)) = self.slot(slot) else { return };
-        let (used, lent) = Self::loans_from(*segment, 0);
+        let (used, lent) = Self::proxies_from(*segment, 0);
         let before = LIVE.load(Relaxed);
         let live = cells.iter().flatten().count();
         // SAFETY: this thread alone knows the segment, and forgets it unless it is in use.

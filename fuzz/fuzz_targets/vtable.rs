@@ -6,7 +6,7 @@ use arbitrary::Arbitrary;
 use denizen::{
     abi::{self, ElementVTable, ErrorOut, OK, Status},
     erased::{ElementType, Registry},
-    segment::Segment,
+    segment::{Segment, SegmentRequest},
 };
 use libfuzzer_sys::fuzz_target;
 use std::{
@@ -286,10 +286,11 @@ unsafe extern "C" fn load(
 /// Builds, copies, moves, resizes and destroys in segments, with an object counted for each.
 fn use_it(element: &'static ElementType, ground: &Ground, steps: &[u8]) {
     let size = element.size();
-    let mut segment = match Segment::allocate(3 * size, element.align(), Some(element), true) {
-        Ok(segment) => segment,
-        Err(error) => panic!("{error}"),
-    };
+    let mut segment =
+        match SegmentRequest::new(3 * size, element.align()).hint(element).zeroed().allocate() {
+            Ok(segment) => segment,
+            Err(error) => panic!("{error}"),
+        };
     assert!(segment.cells().as_ptr().addr().is_multiple_of(element.align()));
     segment.bind(element).expect("a segment made for the type");
     let mut count = 3;

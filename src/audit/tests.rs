@@ -5,7 +5,7 @@ use super::*;
 use crate::{
     abi::Stats,
     erased::{CellsMut, Exclusive, rules},
-    segment::{Ledger, Segment},
+    segment::{Ledger, Segment, SegmentRequest},
     testing::{Storage, TracerType},
 };
 
@@ -16,8 +16,11 @@ fn built_storages() -> impl Iterator<Item = Storage> {
 
 fn segment_of(tracer: TracerType, count: usize) -> Segment {
     let element = tracer.element;
-    let segment =
-        Segment::allocate(count * element.size(), element.align(), Some(element), true).unwrap();
+    let segment = SegmentRequest::new(count * element.size(), element.align())
+        .hint(element)
+        .zeroed()
+        .allocate()
+        .unwrap();
     segment.bind(element).unwrap();
     segment
 }

@@ -15,7 +15,7 @@ use crate::{
     boundary::{self, catch},
     erased::Failure,
     faults,
-    segment::{Lost, ResizeError, Segment, Source, Upstream},
+    segment::{Lost, ResizeError, Segment, SegmentRequest, Source, Upstream},
 };
 use std::{
     ffi::c_void,
@@ -110,7 +110,12 @@ fn allocate(source: Source, bytes: usize, content: Option<Content>, zeroed: bool
     let element = content
         .and_then(Content::element)
         .filter(|element| bytes <= 1 || bytes.is_multiple_of(element.size()));
-    match Segment::allocate_from(source, bytes.max(1), CELL_ALIGN, element, zeroed) {
+    match SegmentRequest::new(bytes.max(1), CELL_ALIGN)
+        .from_source(source)
+        .hint(element)
+        .zeroed_if(zeroed)
+        .allocate()
+    {
         Ok(segment) => segment.cells().as_ptr().cast(),
         Err(_) => ptr::null_mut(),
     }

@@ -12,52 +12,74 @@ use crate::{
     memory::AllocError,
 };
 
-impl Segment {
-    /// A segment of `bytes` bytes of cells, aligned to `align` (a power of two up to 4096; 64 at
-    /// least).
-    ///
-    /// `element` is a hint that sizes the bitmap; a wrong one is harmless. With `zeroed` all cells
-    /// are vacant from the start. Without it the cells hold anything: with a hint at a type with a
-    /// zero promise, the caller zeroes them before the first operation of that type.
-    ///
-    /// # Errors
-    /// There is no memory, the size overflows, or the alignment is not one of those above.
-    pub fn allocate(
-        bytes: usize,
-        align: usize,
-        element: Option<&'static ElementType>,
-        zeroed: bool,
-    ) -> Result<Segment, AllocError> {
-        Segment::allocate_from(Source::MEMORY, bytes, align, element, zeroed)
-    }
+/// A segment to be: how large it is, for what, and of which memory.
+#[derive(Clone, Copy)]
+#[must_use = "a request does nothing before `allocate`"]
+pub struct SegmentRequest {
+    bytes: usize,
+    align: usize,
+    element: Option<&'static ElementType>,
+    zeroed: bool,
+    source: Source,
+    checked: bool,
+}
 
-    /// As [`Self::allocate`], of another source's memory.
-    ///
-    /// # Errors
-    /// As for [`Self::allocate`].
-    pub fn allocate_from(
-        source: Source,
-        bytes: usize,
-        align: usize,
-        element: Option<&'static ElementType>,
-        zeroed: bool,
-    ) -> Result<Segment, AllocError> {
+impl SegmentRequest {
+    /// `bytes` bytes of cells, aligned to `align` (a power of two up to 4096; 64 at least), in blocks
+    /// of `memory`, for no type in particular. The cells hold anything.
+    #[inline]
+    pub fn new(bytes: usize, align: usize) -> SegmentRequest {
         let checked = integrity::is_checking();
-        Segment::allocate_as(source, bytes, align, element, zeroed, checked)
+        SegmentRequest {
+            bytes,
+            align,
+            element: None,
+            zeroed: false,
+            source: Source::MEMORY,
+            checked,
+        }
     }
 
-    /// As [`Self::allocate_from`], with or without the integrity checks that touch memory.
+    /// For cells of this type: a hint that sizes the bitmap; a wrong one is harmless. Where the type
+    /// has a zero promise, and the memory was not asked for zeroed, the caller zeroes the cells
+    /// before the first operation of that type.
+    #[inline]
+    pub fn hint(self, element: impl Into<Option<&'static ElementType>>) -> SegmentRequest {
+        SegmentRequest { element: element.into(), ..self }
+    }
+
+    /// All cells vacant from the start.
+    #[inline]
+    pub fn zeroed(self) -> SegmentRequest {
+        self.zeroed_if(true)
+    }
+
+    /// [`Self::zeroed`], or cells that hold anything.
+    #[inline]
+    pub fn zeroed_if(self, zeroed: bool) -> SegmentRequest {
+        SegmentRequest { zeroed, ..self }
+    }
+
+    /// Made of another source's memory.
+    #[inline]
+    pub fn from_source(self, source: Source) -> SegmentRequest {
+        SegmentRequest { source, ..self }
+    }
+
+    /// With or without the integrity checks that touch memory, whatever [`is_checking`] says.
+    ///
+    /// [`is_checking`]: super::is_checking
+    #[inline]
+    pub(super) fn checked(self, checked: bool) -> SegmentRequest {
+        SegmentRequest { checked, ..self }
+    }
+
+    /// The segment.
     ///
     /// # Errors
-    /// As for [`Self::allocate`].
-    pub(super) fn allocate_as(
-        source: Source,
-        bytes: usize,
-        align: usize,
-        element: Option<&'static ElementType>,
-        zeroed: bool,
-        checked: bool,
-    ) -> Result<Segment, AllocError> {
+    /// There is no memory, the size overflows, or the alignment is none that [`Self::new`] takes.
+    pub fn allocate(self) -> Result<Segment, AllocError> {
+        let SegmentRequest { bytes, align, element, zeroed, source, checked } = self;
         let behind = integrity::zone_behind(bytes, checked);
         let layout = SegmentLayout::new(bytes, align, element.map(ElementType::size), behind)?;
         let block = source.allocate(layout.total, layout.align, zeroed)?;
@@ -88,7 +110,9 @@ impl Segment {
         observer::segment_made(|| segment.cells());
         Ok(segment)
     }
+}
 
+impl Segment {
     /// Destroys every live object, once, and makes all cells vacant: zero where the type has a zero
     /// promise. The segment keeps its type. (Where the type is only hinted at, cells that no loop
     /// ever recorded are left alone: `segment-hinted`.)

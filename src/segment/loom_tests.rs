@@ -43,7 +43,7 @@ unsafe impl Sync for Shared {}
 impl Shared {
     fn new() -> Arc<Shared> {
         let hinted = element(c"loom.Hinted", 8);
-        let segment = Segment::allocate(BYTES, 64, Some(hinted), true).unwrap();
+        let segment = SegmentRequest::new(BYTES, 64).hint(hinted).zeroed().allocate().unwrap();
         let (small, other) = (element(c"loom.Small", 1), element(c"loom.Other", 8));
         Arc::new(Shared { segment, hinted, small, other })
     }

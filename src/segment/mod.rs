@@ -51,6 +51,7 @@ pub use header::{Header, ReleaseFn};
 pub use inspect::Snapshot;
 pub use integrity::{Corruption, Lost, Part, is_checking, set_checked, set_site_hook};
 pub use ledger::{Ledger, RUN};
+pub use lifecycle::SegmentRequest;
 pub use proxies::{ProxyHooks, may_have_proxies, proxy_begins, proxy_ends, set_proxy_hooks};
 pub use relocate::{ResizeError, Resized};
 pub use source::{Source, Upstream};
@@ -177,7 +178,7 @@ impl Segment {
     /// Where the segment's memory comes from.
     #[inline]
     pub fn source(self) -> Source {
-        // SAFETY: `segment-live`; `allocate_from` noted what the block is made of.
+        // SAFETY: `segment-live`; `SegmentRequest::allocate` noted what the block is made of.
         unsafe { Source::of_block(self.0.cast(), self.header().is(header::UPSTREAM)) }
     }
 

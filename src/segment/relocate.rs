@@ -1,7 +1,7 @@
 //! Resize: allocate, move, drop; or growth in place where no code can tell the difference.
 
 use super::{
-    Header, Segment,
+    Header, Segment, SegmentRequest,
     header::{BOUND, HINTED, SideBitmap},
     integrity,
 };
@@ -264,7 +264,12 @@ impl Segment {
         new_bytes: usize,
     ) -> Result<Resized, ResizeError> {
         let (source, align, checked) = (self.source(), self.align(), self.is_checked());
-        let new = Segment::allocate_as(source, new_bytes, align, Some(element), true, checked)?;
+        let new = SegmentRequest::new(new_bytes, align)
+            .from_source(source)
+            .hint(element)
+            .zeroed()
+            .checked(checked)
+            .allocate()?;
         if self.header().type_word().1 & HINTED == 0 {
             // Cannot fail: the hint is right.
             let _bound = new.bind(element);

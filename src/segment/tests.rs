@@ -10,8 +10,11 @@ use crate::testing::{Allocator, Counts, Fault, Storage, TracerType};
 
 pub(super) fn bound(tracer: TracerType, count: usize) -> Segment {
     let bytes = count * tracer.element.size();
-    let segment =
-        Segment::allocate(bytes, tracer.element.align(), Some(tracer.element), true).unwrap();
+    let segment = SegmentRequest::new(bytes, tracer.element.align())
+        .hint(tracer.element)
+        .zeroed()
+        .allocate()
+        .unwrap();
     segment.bind(tracer.element).unwrap();
     segment
 }
@@ -48,7 +51,7 @@ pub(super) fn value(tracer: TracerType, segment: Segment, index: usize) -> i64 {
 fn each_interior_pointer_finds_its_segment_and_neighbours_do_not() {
     for bytes in [0, 1, 80, 4096, 100_000] {
         for align in [1, 64, 256, 4096] {
-            let segment = Segment::allocate(bytes, align, None, false).unwrap();
+            let segment = SegmentRequest::new(bytes, align).allocate().unwrap();
             let start = segment.cells().as_ptr().cast_const();
             assert!(start.addr().is_multiple_of(align.max(64)));
             for offset in [0, bytes / 2, bytes.max(1) - 1] {
@@ -86,7 +89,7 @@ fn free_destroys_what_is_live_once_for_every_storage() {
 fn a_wrong_hint_is_harmless() {
     let (hint, other) =
         (TracerType::new(Storage::OverAligned), TracerType::new(Storage::NoPromise));
-    let segment = Segment::allocate(6400, 8, Some(hint.element), false).unwrap();
+    let segment = SegmentRequest::new(6400, 8).hint(hint.element).allocate().unwrap();
     assert_eq!(segment.element().map(ElementType::name), None);
     segment.bind(other.element).unwrap();
     fill(other, segment, 0..800);
@@ -100,7 +103,7 @@ fn a_wrong_hint_is_harmless() {
 #[test]
 fn binding_late_makes_garbage_vacant() {
     let tracer = TracerType::new(Storage::Boxed);
-    let segment = Segment::allocate(100, 1, None, false).unwrap();
+    let segment = SegmentRequest::new(100, 1).allocate().unwrap();
     unsafe { segment.cells().write_bytes(0xcc, 100) };
     segment.bind(tracer.element).unwrap();
     assert_eq!(segment.cell_count(), 12);
@@ -191,7 +194,7 @@ fn objects_that_lie_apart_arrive_at_their_places() {
 
 #[test]
 fn a_segment_in_use_is_not_resized() {
-    let segment = Segment::allocate(800, 64, None, true).unwrap();
+    let segment = SegmentRequest::new(800, 64).zeroed().allocate().unwrap();
     let mut reading = [crate::lock::Request::new(segment.lock(), 0..8, false)];
     let guard = crate::lock::acquire_all(&mut reading).unwrap();
     for bytes in [8, 8000] {
@@ -246,7 +249,7 @@ fn threads_on_disjoint_cells_lose_no_object_and_no_bit() {
         let tracer = TracerType::new(storage);
         let bytes = 1000 * tracer.element.size();
         // The type is settled by the first that comes.
-        let segment = Segment::allocate(bytes, 64, None, false).unwrap();
+        let segment = SegmentRequest::new(bytes, 64).allocate().unwrap();
         std::thread::scope(|scope| {
             for part in 0..4 {
                 scope.spawn(move || {
@@ -332,7 +335,8 @@ fn other_fields_between_the_cells_of_a_hinted_segment_are_never_taken_for_object
     // Ten records of two cells and eight bytes of something else.
     for storage in [Storage::Boxed, Storage::ZeroDefault] {
         let tracer = TracerType::new(storage);
-        let segment = Segment::allocate(240, 64, Some(tracer.element), true).unwrap();
+        let segment =
+            SegmentRequest::new(240, 64).hint(tracer.element).zeroed().allocate().unwrap();
         let garbage = |segment: Segment, record: usize| unsafe {
             segment.cells().as_ptr().add(record * 24 + 16).cast::<u64>()
         };
@@ -360,7 +364,7 @@ fn other_fields_between_the_cells_of_a_hinted_segment_are_never_taken_for_object
 fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
     let tracer = TracerType::new(Storage::Boxed);
     // Records of 17 bytes: the last one ends in the middle of a cell.
-    let segment = Segment::allocate(17 * 8, 64, Some(tracer.element), true).unwrap();
+    let segment = SegmentRequest::new(17 * 8, 64).hint(tracer.element).zeroed().allocate().unwrap();
     unsafe { segment.cells().as_ptr().write_bytes(0x11, 17 * 8) };
     let segment = unsafe { segment.resize(17 * 9).unwrap().segment };
     unsafe { segment.cells().as_ptr().write_bytes(0x11, 17 * 9) };
@@ -377,7 +381,8 @@ fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
 fn bytes_behind_the_last_cell_are_no_part_of_one_that_grows_there() {
     let tracer = TracerType::new(Storage::Boxed);
     for (bytes, grown) in [(10 * 8 + 4, 20 * 8), (10 * 8 + 4, 50_000)] {
-        let segment = Segment::allocate(bytes, 64, Some(tracer.element), true).unwrap();
+        let segment =
+            SegmentRequest::new(bytes, 64).hint(tracer.element).zeroed().allocate().unwrap();
         segment.bind(tracer.element).unwrap();
         unsafe { segment.cells().add(80).write_bytes(0x11, 4) };
         segment.note_built();
@@ -391,7 +396,7 @@ fn bytes_behind_the_last_cell_are_no_part_of_one_that_grows_there() {
 #[test]
 fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
     let tracer = TracerType::new(Storage::Boxed);
-    let segment = Segment::allocate(80, 64, Some(tracer.element), true).unwrap();
+    let segment = SegmentRequest::new(80, 64).hint(tracer.element).zeroed().allocate().unwrap();
     let mut spare = [0_u64; 2];
     unsafe {
         // A packed record: the cell begins at an odd byte. The loop works in an aligned copy.
@@ -416,7 +421,8 @@ fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
 fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
     for (bind_first, freed) in [(true, 10), (false, 0)] {
         let tracer = TracerType::new(Storage::Boxed);
-        let segment = Segment::allocate(20 * 8, 64, Some(tracer.element), true).unwrap();
+        let segment =
+            SegmentRequest::new(20 * 8, 64).hint(tracer.element).zeroed().allocate().unwrap();
         if bind_first {
             segment.bind(tracer.element).unwrap();
         }
@@ -450,8 +456,11 @@ fn an_upstream_segment_lives_and_dies_like_any_other() {
         let tracer = TracerType::new(storage);
         let size = tracer.element.size();
         let source = allocator.source();
-        let segment =
-            Segment::allocate_from(source, 10 * size, 64, Some(tracer.element), false).unwrap();
+        let segment = SegmentRequest::new(10 * size, 64)
+            .from_source(source)
+            .hint(tracer.element)
+            .allocate()
+            .unwrap();
         unsafe { segment.cells().write_bytes(0, 10 * size) };
         segment.bind(tracer.element).unwrap();
         assert_eq!(segment.source(), source);
@@ -473,7 +482,13 @@ fn an_upstream_segment_lives_and_dies_like_any_other() {
         assert_eq!((live(tracer), allocator.live()), (0, 0));
         assert_eq!(unsafe { Segment::find(cells) }, None);
     }
-    assert!(Segment::allocate_from(allocator.source(), usize::MAX / 4, 64, None, true).is_err());
+    assert!(
+        SegmentRequest::new(usize::MAX / 4, 64)
+            .from_source(allocator.source())
+            .zeroed()
+            .allocate()
+            .is_err()
+    );
     allocator.give_back();
 }
 
@@ -493,7 +508,9 @@ fn memory_of_ours_that_comes_back_from_a_host_is_refused() {
         Upstream { context: std::ptr::null_mut(), malloc, calloc, free: crate::handler::free };
     let source = unsafe { Source::of_upstream(NonNull::from(&upstream)) };
     for zeroed in [false, true] {
-        assert!(Segment::allocate_from(source, 100, 64, None, zeroed).is_err());
+        assert!(
+            SegmentRequest::new(100, 64).from_source(source).zeroed_if(zeroed).allocate().is_err()
+        );
     }
 }
 

@@ -16,7 +16,7 @@ use crate::{
         objects::{CELL_SIZE, Peeked, peek, store, sweep, touch, vacate},
         realloc,
     },
-    segment::Segment,
+    segment::SegmentRequest,
 };
 use std::ptr;
 
@@ -114,7 +114,10 @@ pub(crate) fn set(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), F
 pub(crate) fn put(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure> {
     let element = tracer.element;
     let no_memory = |error| Failure::new(crate::abi::ERROR_MEMORY, error);
-    let segment = Segment::allocate(element.size(), 64, Some(element), true)
+    let segment = SegmentRequest::new(element.size(), 64)
+        .hint(element)
+        .zeroed()
+        .allocate()
         .map_err(|error| no_memory(error.to_string()))?;
     unsafe {
         let bound = segment.bind(element).map_err(|error| no_memory(error.to_string()));

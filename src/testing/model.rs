@@ -7,7 +7,7 @@ use super::{Allocator, Fault, Operation, Run, subject::Subject};
 use crate::{
     erased::{CellsMut, ElementType, Exclusive, Failure},
     faults::{self, type_code},
-    segment::{Ledger, Segment, Source},
+    segment::{Ledger, Segment, SegmentRequest, Source},
 };
 use std::cell::Cell;
 
@@ -317,7 +317,12 @@ impl<S: Subject> Model<'_, S> {
             _ => None,
         };
         let source = if slot & 64 == 0 { Source::MEMORY } else { self.allocator.source() };
-        let segment = match Segment::allocate_from(source, bytes, align, hint, zeroed) {
+        let segment = match SegmentRequest::new(bytes, align)
+            .from_source(source)
+            .hint(hint)
+            .zeroed_if(zeroed)
+            .allocate()
+        {
             Ok(segment) => segment,
             Err(error) => {
                 self.told = true;

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     abi,
     erased::{ElementType, Failure},
-    segment::Segment,
+    segment::{Segment, SegmentRequest},
 };
 use std::collections::HashMap;
 
@@ -184,8 +184,11 @@ fn chunk(element: &'static ElementType) -> Result<Segment, Failure> {
         )
     };
     let bytes = element.size().checked_mul(CHUNK).ok_or_else(memory)?;
-    let objects =
-        Segment::allocate(bytes, element.align(), Some(element), true).map_err(|_| memory())?;
+    let objects = SegmentRequest::new(bytes, element.align())
+        .hint(element)
+        .zeroed()
+        .allocate()
+        .map_err(|_| memory())?;
     // The hint is right, so that this cannot fail.
     objects.bind(element).map_err(|_| memory())?;
     Ok(objects)

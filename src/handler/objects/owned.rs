@@ -11,7 +11,7 @@ use super::{
 use crate::{
     abi,
     erased::{ElementType, Failure},
-    segment::Segment,
+    segment::{Segment, SegmentRequest},
 };
 
 /// No cell.
@@ -73,7 +73,10 @@ impl Owned {
         let bytes = count.checked_mul(element.size()).ok_or_else(|| no_memory(element, count))?;
         let mut slots = Vec::new();
         slots.try_reserve_exact(count).map_err(|_| no_memory(element, count))?;
-        let objects = Segment::allocate(bytes, element.align(), Some(element), true)
+        let objects = SegmentRequest::new(bytes, element.align())
+            .hint(element)
+            .zeroed()
+            .allocate()
             .map_err(|_| no_memory(element, count))?;
         // The hint is right, so that this cannot fail.
         objects.bind(element).map_err(|_| ()).map_err(memory)?;

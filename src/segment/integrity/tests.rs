@@ -5,7 +5,7 @@
     reason = "every block works on segments that the test owns alone"
 )]
 
-use super::*;
+use super::{super::SegmentRequest, *};
 use crate::{
     segment::Source,
     testing::{Allocator, Storage, TracerType},
@@ -22,8 +22,13 @@ fn each_segment(mut test: impl FnMut(TracerType, Segment)) {
                     let tracer = TracerType::new(storage);
                     let hint = hinted.then_some(tracer.element);
                     let (bytes, align) = (10 * tracer.element.size(), tracer.element.align());
-                    let segment =
-                        Segment::allocate_as(source, bytes, align, hint, true, checked).unwrap();
+                    let segment = SegmentRequest::new(bytes, align)
+                        .from_source(source)
+                        .hint(hint)
+                        .zeroed()
+                        .checked(checked)
+                        .allocate()
+                        .unwrap();
                     segment.bind(tracer.element).unwrap();
                     unsafe { segment.materialise(3..8).unwrap() };
                     test(tracer, segment);
@@ -116,8 +121,9 @@ fn a_header_that_is_none_any_more_is_named_with_the_segment_in_front() {
     });
     // Two blocks side by side: what ran over is named.
     let tracer = TracerType::new(Storage::Inline);
-    let all: Vec<Segment> =
-        (0..64).map(|_| Segment::allocate(160, 64, Some(tracer.element), true).unwrap()).collect();
+    let all: Vec<Segment> = (0..64)
+        .map(|_| SegmentRequest::new(160, 64).hint(tracer.element).zeroed().allocate().unwrap())
+        .collect();
     let end = |segment: &Segment| segment.0.as_ptr().addr() + segment.header().block_size;
     let pair = all.iter().find_map(|first| {
         Some((first, all.iter().find(|next| next.0.as_ptr().addr() == end(first))?))
@@ -245,9 +251,12 @@ fn a_permutation_of_the_cells_is_no_corruption() {
     for storage in [Storage::Inline, Storage::Boxed, Storage::Tagged] {
         let tracer = TracerType::new(storage);
         let bytes = 10 * tracer.element.size();
-        let segment =
-            Segment::allocate_as(Source::MEMORY, bytes, 8, Some(tracer.element), true, true)
-                .unwrap();
+        let segment = SegmentRequest::new(bytes, 8)
+            .hint(tracer.element)
+            .zeroed()
+            .checked(true)
+            .allocate()
+            .unwrap();
         unsafe {
             segment.bind(tracer.element).unwrap();
             segment.materialise(0..3).unwrap();
@@ -265,9 +274,12 @@ fn bits_that_were_mended_in_part_still_count_the_objects() {
     for storage in [Storage::Inline, Storage::Boxed, Storage::Tagged, Storage::SelfPointing] {
         let tracer = TracerType::new(storage);
         let size = tracer.element.size();
-        let segment =
-            Segment::allocate_as(Source::MEMORY, 20 * size, 8, Some(tracer.element), true, true)
-                .unwrap();
+        let segment = SegmentRequest::new(20 * size, 8)
+            .hint(tracer.element)
+            .zeroed()
+            .checked(true)
+            .allocate()
+            .unwrap();
         unsafe {
             segment.bind(tracer.element).unwrap();
             segment.materialise(0..7).unwrap();
