@@ -6,7 +6,7 @@ use arbitrary::Arbitrary;
 use denizen::{
     abi::{self, ElementVTable, ErrorOut, OK, Status},
     erased::{ElementType, Registry},
-    segment::{Segment, SegmentRequest},
+    segment::SegmentRequest,
 };
 use libfuzzer_sys::fuzz_target;
 use std::{

@@ -14,21 +14,26 @@
 //! used again, and what it keeps alive stays alive. Some code wrote where it should not have; which
 //! of the objects are still objects cannot be told, and a leak is always sound.
 
+mod canary;
+mod corruption;
+
+pub(super) use canary::zone_behind;
+pub use corruption::{Corruption, Lost, Part};
+
 use super::{
     Segment,
     header::{BINDING, BOUND, CHECKED, HINTED, Header, UPSTREAM},
     layout::words_for,
 };
 use crate::{
-    abi,
     erased::{CELLS_PER_MASK, ElementType, Failure, observer},
     lock::{Request, try_acquire_all},
     memory::BlockInfo,
     owner_map,
 };
+use canary::{BEHIND, CANARY};
 use std::{
-    fmt::{self, Write as _},
-    ops::Range,
+    fmt::Write as _,
     ptr::NonNull,
     slice,
     sync::{
@@ -38,39 +43,8 @@ use std::{
     },
 };
 
-/// The canary in front of the cells, and what those behind them repeat.
-const CANARY: u64 = 0x5e67_0e47_ca4a_12fe;
-/// Bytes behind the cells of a checked segment that are no cells.
-pub(super) const RED_ZONE: usize = 64;
-const BEHIND: [u8; RED_ZONE] = {
-    let (word, mut bytes, mut index) = (CANARY.to_le_bytes(), [0; RED_ZONE], 0);
-    while index < RED_ZONE {
-        bytes[index] = word[index % 8];
-        index += 1;
-    }
-    bytes
-};
-/// Bytes of the canary behind cells that are not checked: at least, and at most where the block has
-/// more.
-const SMALL_ZONE: std::ops::RangeInclusive<usize> = 8..=16;
-/// Segments with more bytes of cells have no canary behind them unless they are checked: it would
-/// touch a page that the cells may never need.
-const LARGEST_WITH_CANARY: usize = 2048;
-/// So far from the header a canary in front of the cells touches no page of its own.
-const NEAR: usize = 4096;
-
 static CHECKING: AtomicBool = AtomicBool::new(false);
 static SITE_HOOK: OnceLock<fn(usize) -> Option<String>> = OnceLock::new();
-
-/// How many bytes a segment has behind its cells that are no cells.
-#[inline]
-pub(super) fn zone_behind(bytes: usize, checked: bool) -> usize {
-    match bytes {
-        _ if checked => RED_ZONE,
-        ..=LARGEST_WITH_CANARY => *SMALL_ZONE.start(),
-        _ => 0,
-    }
-}
 
 /// Whether segments that are allocated from now on are checked as thoroughly as can be; says what
 /// was so before. For the whole process.
@@ -88,118 +62,6 @@ pub fn is_checking() -> bool {
 /// first hook stays.
 pub fn set_site_hook(hook: fn(usize) -> Option<String>) {
     let _ = SITE_HOOK.set(hook);
-}
-
-/// The part of a segment that was overwritten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// All of the header, as far as can be told: it says no longer that it is one.
-    Header,
-    /// A field of the header: size, place, type, dependency.
-    Fields,
-    /// The lock in the header.
-    Lock,
-    /// What stands in front of a block in another allocator's memory.
-    UpstreamRecord,
-    /// The canary in front of the cells.
-    Front,
-    /// The canary behind the cells.
-    Behind,
-    /// The init bitmap: bits of cells that do not exist.
-    Bitmap,
-    /// Cells: they are not what the init bitmap says, nor are they permuted.
-    Cells,
-}
-
-impl Part {
-    /// What `denizen.check_memory` calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Part::Header => "header",
-            Part::Fields => "fields",
-            Part::Lock => "lock",
-            Part::UpstreamRecord => "upstream record",
-            Part::Front => "front",
-            Part::Behind => "behind",
-            Part::Bitmap => "bitmap",
-            Part::Cells => "cells",
-        }
-    }
-}
-
-/// What is broken in a segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Corruption {
-    /// Which part was overwritten.
-    pub part: Part,
-    /// Addresses of the block: header, bitmap, cells and what is behind them.
-    pub block: Range<usize>,
-    /// Addresses of the cells, where the header can still be believed.
-    pub cells: Option<Range<usize>>,
-    /// The name of the element type, where the header can still be believed and there is one.
-    pub element: Option<&'static str>,
-    /// Cells of that type.
-    pub count: usize,
-    /// What was found, and where: a clause about "its" parts.
-    pub found: String,
-    /// Where the segment was made, if an audit keeps a record.
-    pub site: Option<String>,
-}
-
-impl Corruption {
-    /// The segment, for a reader: addresses, type, number of cells, origin.
-    pub fn segment(&self) -> String {
-        let Some(cells) = &self.cells else {
-            return format!(
-                "the memory block at {:#x} ({} bytes with header and cells)",
-                self.block.start,
-                self.block.len()
-            );
-        };
-        let mut text = format!("the segment at {:#x}", cells.start);
-        let _ = match self.element {
-            Some(name) => write!(text, " ({} cells of {name}, {} bytes", self.count, cells.len()),
-            None => write!(text, " ({} bytes without an element type", cells.len()),
-        };
-        if let Some(site) = &self.site {
-            let _ = write!(text, ", made at {site}");
-        }
-        text.push(')');
-        text
-    }
-}
-
-impl fmt::Display for Corruption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is corrupted: {}", self.segment(), self.found)
-    }
-}
-
-impl std::error::Error for Corruption {}
-
-impl From<Corruption> for Failure {
-    fn from(corruption: Corruption) -> Failure {
-        Failure::new(
-            abi::ERROR_INTEGRITY,
-            format!(
-                "{corruption}. Something wrote there that had no business to. Nothing in the segment is \
-                 destroyed and its memory is not used again (both leak). To find who wrote, run \
-                 under AddressSanitizer; to find where the array was made, `denizen audit --trace`; \
-                 see docs/checking.md, \"Integrity\""
-            ),
-        )
-    }
-}
-
-/// What an address is that [`Segment::find`] knows nothing of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// No memory of ours.
-    Foreign,
-    /// A segment that was found corrupted before.
-    Quarantined,
-    /// A segment whose header was overwritten, found now and quarantined.
-    Corrupted(Box<Corruption>),
 }
 
 /// How the bits differ from the cells. Moves of cells as bytes change which, not how many.
@@ -633,50 +495,6 @@ impl Segment {
             found,
             site,
         }
-    }
-
-    /// Writes the canaries around the cells, where there is room for them.
-    #[inline]
-    pub(super) fn set_canaries(self) {
-        if let Some(canary) = self.front_canary() {
-            // SAFETY: inside the block, in front of the cells, behind the bitmap.
-            unsafe { canary.write(CANARY) };
-        }
-        let (start, length) = self.behind_range();
-        // SAFETY: inside the block, behind the cells; `BEHIND` is at least as long.
-        unsafe { start.copy_from_nonoverlapping(NonNull::from(&BEHIND).cast(), length) };
-    }
-
-    /// The canary in front of the cells: the last word before them that is not the header's.
-    #[inline]
-    fn front_canary(self) -> Option<NonNull<u64>> {
-        let header = self.header();
-        let exists = header.cells_offset > size_of::<Header>()
-            && (header.cells_offset <= NEAR || header.is(CHECKED));
-        // SAFETY: between header and cells.
-        exists.then(|| unsafe { self.0.cast::<u8>().add(header.cells_offset - 8).cast() })
-    }
-
-    #[inline]
-    fn behind_range(self) -> (NonNull<u8>, usize) {
-        let header = self.header();
-        let end = header.cells_offset + header.bytes.max(1);
-        let longest = match header.bytes {
-            _ if header.is(CHECKED) => RED_ZONE,
-            ..=LARGEST_WITH_CANARY => *SMALL_ZONE.end(),
-            _ => 0,
-        };
-        let length = longest.min(header.block_size.saturating_sub(end));
-        // SAFETY: the block has `block_size` bytes; where the length is 0 the address is not used.
-        (unsafe { NonNull::new_unchecked(self.0.cast::<u8>().as_ptr().wrapping_add(end)) }, length)
-    }
-
-    /// The bytes behind the cells that are the canary's.
-    #[inline]
-    fn behind<'a>(self) -> &'a [u8] {
-        let (start, length) = self.behind_range();
-        // SAFETY: inside the block; no code writes to a canary.
-        unsafe { bytes_at(start, length) }
     }
 
     fn has_upstream_record(self) -> bool {

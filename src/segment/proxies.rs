@@ -5,6 +5,9 @@
 //! shows which cell is recorded in a higher layer (`dtype`); here is what a segment does for them.
 //! Types with copies never have proxies, and pay nothing.
 
+#[cfg(all(test, feature = "testing", not(loom)))]
+mod tests;
+
 use super::Segment;
 use crate::erased::{ElementType, Failure};
 use std::{

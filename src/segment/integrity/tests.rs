@@ -7,6 +7,7 @@
 
 use super::{super::SegmentRequest, *};
 use crate::{
+    abi,
     segment::Source,
     testing::{Allocator, Storage, TracerType},
 };
