@@ -700,7 +700,7 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         type Cell<T, S> = <S as StorageChoice<T>>::Decided;
         this.vtable.size = <Cell<T, S> as Storage<T>>::SIZE;
         this.vtable.align = <Cell<T, S> as Storage<T>>::ALIGN;
-        this.vtable.storage = <Cell<T, S> as Storage<T>>::KIND;
+        this.vtable.storage = <Cell<T, S> as Storage<T>>::STORAGE;
         this.vtable.zero_bytes = <Cell<T, S> as Storage<T>>::ZERO;
         this.vtable.vacancy_offset = <Cell<T, S> as Storage<T>>::VACANCY_OFFSET;
         this.vtable.vacancy_size = <Cell<T, S> as Storage<T>>::VACANCY_SIZE;

@@ -218,7 +218,7 @@ pub(super) unsafe extern "C" fn heap_bytes<T: 'static, S: Storage<T>>(
 ) -> Status {
     // SAFETY: the context is ours.
     let shared = unsafe { shared::<T>(context) };
-    let own = if S::KIND == abi::STORAGE_BOXED { size_of::<T>() } else { 0 };
+    let own = if S::STORAGE == abi::STORAGE_BOXED { size_of::<T>() } else { 0 };
     let mut error_out = ErrorOut::new();
     // SAFETY: the `ErrorOut` is this frame's, `count` cells are readable, `bytes` is writable.
     unsafe {

@@ -23,7 +23,7 @@ use sealed::Sealed;
 /// unless zero is a default value, and false for every cell that [`Storage::write`] filled.
 pub unsafe trait Storage<T>: Sealed + 'static {
     /// As the runtime knows it.
-    const KIND: abi::Storage;
+    const STORAGE: abi::Storage;
     /// What a zeroed cell means.
     const ZERO: abi::ZeroBytes;
     /// Bytes of a cell.
@@ -151,7 +151,7 @@ macro_rules! inline_storage {
     ($storage:ident, $zero:expr, $vacant:expr) => {
         // SAFETY: the author promised what zero bytes mean when choosing this storage.
         unsafe impl<T: 'static> Storage<T> for $storage {
-            const KIND: abi::Storage = abi::STORAGE_INLINE;
+            const STORAGE: abi::Storage = abi::STORAGE_INLINE;
             const ZERO: abi::ZeroBytes = $zero;
             const SIZE: usize = size_of::<T>();
             const ALIGN: usize = align_of::<T>();
@@ -216,7 +216,7 @@ struct TaggedCell<T> {
 
 // SAFETY: the tag is 0 in a zeroed cell and 1 in one that `write` filled.
 unsafe impl<T: 'static> Storage<T> for Tagged {
-    const KIND: abi::Storage = abi::STORAGE_TAGGED;
+    const STORAGE: abi::Storage = abi::STORAGE_TAGGED;
     const ZERO: abi::ZeroBytes = abi::ZERO_VACANT;
     const SIZE: usize = size_of::<TaggedCell<T>>();
     const ALIGN: usize = align_of::<TaggedCell<T>>();
@@ -264,7 +264,7 @@ unsafe impl<T: 'static> Storage<T> for Tagged {
 
 // SAFETY: a zeroed cell is a null pointer, a filled one comes from a Box and is not null.
 unsafe impl<T: 'static> Storage<T> for Boxed {
-    const KIND: abi::Storage = abi::STORAGE_BOXED;
+    const STORAGE: abi::Storage = abi::STORAGE_BOXED;
     const ZERO: abi::ZeroBytes = abi::ZERO_VACANT;
     const SIZE: usize = size_of::<*mut T>();
     const ALIGN: usize = align_of::<*mut T>();
@@ -337,7 +337,7 @@ macro_rules! either_call {
 
 // SAFETY: every constant and function is that of the same, correct storage.
 unsafe impl<T: 'static> Storage<T> for Automatic {
-    const KIND: abi::Storage = either!(KIND);
+    const STORAGE: abi::Storage = either!(STORAGE);
     const ZERO: abi::ZeroBytes = either!(ZERO);
     const SIZE: usize = either!(SIZE);
     const ALIGN: usize = either!(ALIGN);
