@@ -107,7 +107,7 @@ impl From<Corruption> for Failure {
     }
 }
 
-/// What an address is that [`Segment::find`] knows nothing of.
+/// What an address is that [`super::Segment::find`] knows nothing of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lost {
     /// No memory of ours.

@@ -12,7 +12,7 @@ mod counted;
 use counted::Counted;
 use denizen::{
     Casting, Error,
-    abi::{self, ElementVTable, PyObject, ErrorOut, Status},
+    abi::{self, ElementVTable, ErrorOut, PyObject, Status},
     element,
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
