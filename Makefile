@@ -57,7 +57,7 @@ CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 
 .PHONY: help venv tools build demo test test-rust test-unit test-compile-fail test-doc test-loom test-lifecheck \
 	test-fuzz test-python test-clients test-cpp check faults full stress hostile asan valgrind-cpp lint \
-	lint-rust lint-python fuzz corpus valgrind \
+	lint-words lint-rust lint-python fuzz corpus valgrind \
 	header patches-table bench clean
 
 help:
@@ -278,7 +278,12 @@ valgrind-cpp: $(STAMPS)/cpp
 
 # ---- checks that change nothing ----------------------------------------------------------------
 
-lint: lint-rust lint-python
+lint: lint-words lint-rust lint-python
+
+# Words that others have replaced.
+lint-words:
+	@echo "== lint: words"
+	$(PYTHON) .ci/words
 
 # Of the documentation: the client's public pages, then all as those read it who work on the runtime.
 lint-rust: $(STAMPS)/build-tools

@@ -161,18 +161,18 @@ fn two_blocks(size: usize) -> Vec<*const u8> {
 /// Misses while so many vectors are adopted; and hits among them.
 #[divan::bench(args = [1, 1_000, 100_000])]
 fn miss_beside_adopted(bencher: Bencher<'_, '_>, adopted: usize) {
-    let lent = Lent::new(adopted);
+    let adopted_ranges = Adopted::new(adopted);
     let heap = (0..LOOKUPS).map(|_| Box::new([0_u8; 256])).collect::<Vec<_>>();
     let addresses = heap.iter().map(|bytes| bytes[100..].as_ptr()).collect::<Vec<_>>();
     find_all(bencher, &addresses);
-    drop(lent);
+    drop(adopted_ranges);
 }
 
 #[divan::bench(args = [1, 1_000, 100_000])]
 fn hit_adopted(bencher: Bencher<'_, '_>, adopted: usize) {
-    let lent = Lent::new(adopted);
+    let adopted_ranges = Adopted::new(adopted);
     let mut random = Random(3);
-    let mut one = || lent.0[random.next() % adopted][random.next() % 200..].as_ptr();
+    let mut one = || adopted_ranges.0[random.next() % adopted][random.next() % 200..].as_ptr();
     find_all(bencher, &(0..LOOKUPS).map(|_| one()).collect::<Vec<_>>());
 }
 
@@ -184,21 +184,21 @@ fn find_all(bencher: Bencher<'_, '_>, addresses: &[*const u8]) {
 }
 
 /// Vectors of 200 bytes, adopted.
-struct Lent(Vec<Vec<u8>>);
+struct Adopted(Vec<Vec<u8>>);
 
-impl Lent {
+impl Adopted {
     fn new(count: usize) -> Self {
-        let lent = (0..count).map(|_| vec![0_u8; 200]).collect::<Vec<_>>();
-        for bytes in &lent {
+        let adopted_ranges = (0..count).map(|_| vec![0_u8; 200]).collect::<Vec<_>>();
+        for bytes in &adopted_ranges {
             let start = bytes.as_ptr().addr();
             owner_map::adopt(start..start + bytes.len(), NonNull::dangling())
                 .expect("memory that nobody adopted");
         }
-        Self(lent)
+        Self(adopted_ranges)
     }
 }
 
-impl Drop for Lent {
+impl Drop for Adopted {
     fn drop(&mut self) {
         for bytes in &self.0 {
             owner_map::disown(bytes.as_ptr().addr());

@@ -6,7 +6,7 @@ mod support;
 
 use denizen::{
     erased::{CellsMut, ElementType, rules},
-    segment::{Ledger, RUN, Segment},
+    segment::{Ledger, RUN, Segment, SegmentRequest},
 };
 use divan::{Bencher, counter::ItemsCount};
 use std::{
@@ -68,7 +68,7 @@ mod ledger {
     /// Ledgers an iteration, for those of one cell: enough to hide the clock.
     const CALLS: usize = 1000;
 
-    fn books(element: &ElementType, segment: Option<Segment>, cells: &CellsMut<'_>) {
+    fn open_and_close(element: &ElementType, segment: Option<Segment>, cells: &CellsMut<'_>) {
         let ledger = Ledger::open(element, segment, cells);
         black_box(cells.address(0));
         black_box(ledger.close(cells.as_cells()));
@@ -80,7 +80,7 @@ mod ledger {
         let owned = Owned::full(element, CALLS);
         bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
             for index in 0..CALLS {
-                books(element, Some(owned.0), &owned.run(index, 1));
+                open_and_close(element, Some(owned.0), &owned.run(index, 1));
             }
         });
     }
@@ -91,7 +91,7 @@ mod ledger {
         let owned = Owned::full(element, CALLS);
         bencher.counter(ItemsCount::new(CALLS)).bench_local(|| {
             for index in 0..CALLS {
-                books(element, None, &owned.run(index, 1));
+                open_and_close(element, None, &owned.run(index, 1));
             }
         });
     }
@@ -121,7 +121,7 @@ mod ledger {
         let owned = Owned::full(element, count);
         bencher.counter(ItemsCount::new(count)).bench_local(|| {
             for start in (0..count).step_by(RUN) {
-                books(element, Some(owned.0), &owned.run(start, RUN.min(count - start)));
+                open_and_close(element, Some(owned.0), &owned.run(start, RUN.min(count - start)));
             }
         });
     }
@@ -172,7 +172,7 @@ mod allocate_and_free {
     fn segment(bencher: Bencher, bytes: usize) {
         let element = element::<Word>();
         bencher.bench_local(|| {
-            let segment = Segment::allocate(black_box(bytes), 64, Some(element), false);
+            let segment = SegmentRequest::new(black_box(bytes), 64).hint(element).allocate();
             let segment = segment.expect("memory for the bench");
             black_box(segment.cells());
             // SAFETY: nobody else knows the segment.
@@ -193,7 +193,8 @@ mod allocate_and_free {
     fn segment_zeroed(bencher: Bencher, bytes: usize) {
         let element = element::<Word>();
         bencher.bench_local(|| {
-            let segment = Segment::allocate(black_box(bytes), 64, Some(element), true);
+            let segment =
+                SegmentRequest::new(black_box(bytes), 64).hint(element).zeroed().allocate();
             let segment = segment.expect("memory for the bench");
             black_box(segment.cells());
             // SAFETY: nobody else knows the segment.

@@ -12,13 +12,14 @@
 //! c_api       capsule and function table
 //! dtype       arming, descriptor, casts, ufunc loops, sort, pickle
 //! numpy_abi   the NumPy C API as it is used here
-//! audit       what happened to objects while somebody looked
+//! audit       what happened to objects while an audit ran
 //! handler     NEP 49 functions, handler mode
 //! segment     layout, header, init bitmap, lifecycle, relocation
 //! owner_map   address -> block or lender; a miss means foreign
 //! memory      raw blocks; which block an address is in
 //! erased      pointers with lifetime and ownership, element types, registry
 //! lock        the segment lock: cell ranges, borrows, fork generation
+//! fork        one handler of `fork`, the steps of the layers in order
 //! sync        std or loom
 //! faults      steps that fail on request
 //! client      what an extension crate needs to register its types (needs `boundary` and `abi`)
@@ -55,6 +56,8 @@ pub mod erased;
 #[cfg(feature = "core")]
 pub mod faults;
 #[cfg(feature = "core")]
+mod fork;
+#[cfg(feature = "core")]
 pub mod handler;
 #[cfg(feature = "core")]
 pub mod lock;
@@ -76,4 +79,4 @@ pub mod testing;
 
 #[cfg(feature = "runtime")]
 #[global_allocator]
-static HEAP: memory::reserve::Heap = memory::reserve::Heap;
+static HEAP: memory::emergency_heap::Heap = memory::emergency_heap::Heap;

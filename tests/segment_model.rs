@@ -2,16 +2,16 @@
 //! element operations, against `Vec<Option<value>>`.
 #![cfg(not(loom))]
 
-use denizen::testing::{Kind, Operation, Run, run};
+use denizen::testing::{Operation, Run, Storage, run};
 use proptest::{collection::vec, prelude::*, sample::select};
 
 proptest! {
     #[test]
     fn any_sequence_of_operations_agrees_with_a_plain_vector(
-        kind in select(&Kind::ALL[..]),
+        storage in select(&Storage::ALL[..]),
         operations in vec(any::<[u8; 8]>().prop_map(Operation::from_bytes), 1..60),
     ) {
-        run(kind, &operations);
+        run(storage, &operations);
     }
 }
 
@@ -40,7 +40,7 @@ fn each_operation_tells_of_each_failure() {
         Operation::Clear { slot: 0 },
         Operation::Free { slot: 0 },
     ];
-    for kind in Kind::ALL {
+    for storage in Storage::ALL {
         for operation in operations {
             for after in [0, 30] {
                 for plan in [
@@ -60,7 +60,7 @@ fn each_operation_tells_of_each_failure() {
                         }
                     }
                     steps.push(Operation::Destroy(Run { start: 40, count: 7, ..all }));
-                    run(kind, &[&steps[..], &[plan, operation]].concat());
+                    run(storage, &[&steps[..], &[plan, operation]].concat());
                 }
             }
         }

@@ -4,10 +4,10 @@
 #![expect(dead_code, reason = "each benchmark uses what it needs")]
 
 use denizen::{
-    abi::{self, ElementVTable, Report, Status},
+    abi::{self, ElementVTable, ErrorOut, Status},
     erased::{CellsMut, ElementType, Exclusive},
     memory,
-    segment::Segment,
+    segment::{Segment, SegmentRequest},
 };
 use std::{ffi::c_void, hint::black_box, mem::MaybeUninit, ptr::NonNull};
 
@@ -48,7 +48,7 @@ unsafe extern "C" fn construct<T: Default>(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _error_out: *mut ErrorOut,
 ) -> Status {
     for index in 0..count {
         // SAFETY: `abi::ConstructFn`; `Default` of the types here does not panic.
@@ -62,7 +62,7 @@ unsafe extern "C" fn destroy<T>(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _error_out: *mut ErrorOut,
 ) -> Status {
     for index in 0..count {
         // SAFETY: `abi::DestroyFn`.
@@ -95,7 +95,8 @@ pub struct Owned(pub Segment);
 impl Owned {
     /// A segment with a default object in each cell.
     pub fn full(element: &'static ElementType, count: usize) -> Owned {
-        let segment = Segment::allocate(count * element.size(), 64, Some(element), true);
+        let segment =
+            SegmentRequest::new(count * element.size(), 64).hint(element).zeroed().allocate();
         let segment = segment.expect("memory for the bench");
         segment.bind(element).expect("a new segment takes its type");
         // SAFETY: nobody else knows the segment.

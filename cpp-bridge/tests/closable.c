@@ -10,13 +10,13 @@ static long long live;
 /* What the functions are handed: its address is the context. */
 static long step = 1;
 
-static denizen_status write_box(uint8_t *cell, long value, denizen_report *report)
+static denizen_status write_box(uint8_t *cell, long value, denizen_error *error_out)
 {
     box *target = (box *)cell;
     if (target->value == NULL) {
         target->value = malloc(sizeof *target->value);
         if (target->value == NULL) {
-            return denizen_fail(report, DENIZEN_ERROR_MEMORY, "no memory for a box");
+            return denizen_fail(error_out, DENIZEN_ERROR_MEMORY, "no memory for a box");
         }
         live++;
     }
@@ -31,12 +31,12 @@ static long read_box(const uint8_t *cell)
 }
 
 static denizen_status copy(void *context, uint8_t *to, ptrdiff_t to_stride, const uint8_t *from,
-                           ptrdiff_t from_stride, size_t count, denizen_report *report)
+                           ptrdiff_t from_stride, size_t count, denizen_error *error_out)
 {
     (void)context;
-    for (report->done = 0; report->done < count; report->done++) {
+    for (error_out->done = 0; error_out->done < count; error_out->done++) {
         ((box *)to)->value = NULL;
-        if (write_box(to, read_box(from), report) != DENIZEN_OK) {
+        if (write_box(to, read_box(from), error_out) != DENIZEN_OK) {
             return DENIZEN_FAILED;
         }
         to += to_stride, from += from_stride;
@@ -45,9 +45,9 @@ static denizen_status copy(void *context, uint8_t *to, ptrdiff_t to_stride, cons
 }
 
 static denizen_status destroy(void *context, uint8_t *cells, ptrdiff_t stride, size_t count,
-                              denizen_report *report)
+                              denizen_error *error_out)
 {
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     for (size_t index = 0; index < count; index++, cells += stride) {
         free(((box *)cells)->value);
         live--;
@@ -56,12 +56,12 @@ static denizen_status destroy(void *context, uint8_t *cells, ptrdiff_t stride, s
 }
 
 static denizen_status next(void *context, uint8_t *const *data, const ptrdiff_t *dimensions,
-                           const ptrdiff_t *strides, denizen_report *report)
+                           const ptrdiff_t *strides, denizen_error *error_out)
 {
     for (ptrdiff_t index = 0; index < dimensions[0]; index++) {
         const long value = read_box(data[0] + index * strides[0]) + *(const long *)context;
-        if (write_box(data[1] + index * strides[1], value, report) != DENIZEN_OK) {
-            report->done = (size_t)index;
+        if (write_box(data[1] + index * strides[1], value, error_out) != DENIZEN_OK) {
+            error_out->done = (size_t)index;
             return DENIZEN_FAILED;
         }
     }
@@ -69,9 +69,9 @@ static denizen_status next(void *context, uint8_t *const *data, const ptrdiff_t 
 }
 
 static denizen_status to_long(void *context, uint8_t *const *data, const ptrdiff_t *dimensions,
-                              const ptrdiff_t *strides, denizen_report *report)
+                              const ptrdiff_t *strides, denizen_error *error_out)
 {
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     for (ptrdiff_t index = 0; index < dimensions[0]; index++) {
         const long value = read_box(data[0] + index * strides[0]);
         memcpy(data[1] + index * strides[1], &value, sizeof value);

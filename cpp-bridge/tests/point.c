@@ -16,9 +16,9 @@ static long long allocations_left = -1; /* negative: no end */
 
 static denizen_status point_copy(void *context, uint8_t *to, ptrdiff_t to_stride,
                                  const uint8_t *from, ptrdiff_t from_stride, size_t count,
-                                 denizen_report *report)
+                                 denizen_error *error_out)
 {
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     for (size_t index = 0; index < count; index++, to += to_stride, from += from_stride) {
         *(point *)to = *(const point *)from;
     }
@@ -26,9 +26,9 @@ static denizen_status point_copy(void *context, uint8_t *to, ptrdiff_t to_stride
 }
 
 static denizen_status point_add(void *context, uint8_t *const *data, const ptrdiff_t *dimensions,
-                                const ptrdiff_t *strides, denizen_report *report)
+                                const ptrdiff_t *strides, denizen_error *error_out)
 {
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     for (ptrdiff_t index = 0; index < dimensions[0]; index++) {
         const point *left = (const point *)(data[0] + index * strides[0]);
         const point *right = (const point *)(data[1] + index * strides[1]);
@@ -40,9 +40,9 @@ static denizen_status point_add(void *context, uint8_t *const *data, const ptrdi
 
 static denizen_status point_from_double(void *context, uint8_t *const *data,
                                         const ptrdiff_t *dimensions, const ptrdiff_t *strides,
-                                        denizen_report *report)
+                                        denizen_error *error_out)
 {
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     for (ptrdiff_t index = 0; index < dimensions[0]; index++) {
         double number; /* built-in types may be unaligned */
         memcpy(&number, data[0] + index * strides[0], sizeof number);
@@ -52,12 +52,12 @@ static denizen_status point_from_double(void *context, uint8_t *const *data,
 }
 
 static denizen_status point_text(void *context, const uint8_t *cell, denizen_sink *sink,
-                                 denizen_report *report)
+                                 denizen_error *error_out)
 {
     char text[64];
     const point *value = (const point *)cell;
     int size = snprintf(text, sizeof text, "(%g, %g)", value->x, value->y);
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     return sink->write(sink, (const uint8_t *)text, (size_t)size);
 }
 
@@ -106,13 +106,13 @@ static double box_read(const uint8_t *cell)
 }
 
 /* Fills a cell that may be vacant; it is as it was where there is no memory. */
-static denizen_status box_write(uint8_t *cell, double value, denizen_report *report)
+static denizen_status box_write(uint8_t *cell, double value, denizen_error *error_out)
 {
     box *target = (box *)cell;
     if (target->value == NULL) {
         double *fresh = allocations_left == 0 ? NULL : malloc(sizeof *fresh);
         if (fresh == NULL) {
-            return denizen_fail(report, DENIZEN_ERROR_MEMORY, "no memory for a box");
+            return denizen_fail(error_out, DENIZEN_ERROR_MEMORY, "no memory for a box");
         }
         allocations_left -= allocations_left > 0;
         boxes_built++;
@@ -123,12 +123,12 @@ static denizen_status box_write(uint8_t *cell, double value, denizen_report *rep
 }
 
 static denizen_status box_construct(void *context, uint8_t *cells, ptrdiff_t stride, size_t count,
-                                    denizen_report *report)
+                                    denizen_error *error_out)
 {
     (void)context;
-    for (report->done = 0; report->done < count; report->done++, cells += stride) {
+    for (error_out->done = 0; error_out->done < count; error_out->done++, cells += stride) {
         ((box *)cells)->value = NULL; /* a vacant cell's bytes may be anything */
-        if (box_write(cells, 0, report) != DENIZEN_OK) {
+        if (box_write(cells, 0, error_out) != DENIZEN_OK) {
             return DENIZEN_FAILED;
         }
     }
@@ -137,12 +137,12 @@ static denizen_status box_construct(void *context, uint8_t *cells, ptrdiff_t str
 
 static denizen_status box_copy(void *context, uint8_t *to, ptrdiff_t to_stride,
                                const uint8_t *from, ptrdiff_t from_stride, size_t count,
-                               denizen_report *report)
+                               denizen_error *error_out)
 {
     (void)context;
-    for (report->done = 0; report->done < count; report->done++) {
+    for (error_out->done = 0; error_out->done < count; error_out->done++) {
         ((box *)to)->value = NULL;
-        if (box_write(to, box_read(from), report) != DENIZEN_OK) {
+        if (box_write(to, box_read(from), error_out) != DENIZEN_OK) {
             return DENIZEN_FAILED;
         }
         to += to_stride, from += from_stride;
@@ -152,9 +152,9 @@ static denizen_status box_copy(void *context, uint8_t *to, ptrdiff_t to_stride,
 
 static denizen_status box_assign(void *context, uint8_t *to, ptrdiff_t to_stride,
                                  const uint8_t *from, ptrdiff_t from_stride, size_t count,
-                                 denizen_report *report)
+                                 denizen_error *error_out)
 {
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     for (size_t index = 0; index < count; index++, to += to_stride, from += from_stride) {
         *((box *)to)->value = box_read(from);
     }
@@ -162,9 +162,9 @@ static denizen_status box_assign(void *context, uint8_t *to, ptrdiff_t to_stride
 }
 
 static denizen_status box_destroy(void *context, uint8_t *cells, ptrdiff_t stride, size_t count,
-                                  denizen_report *report)
+                                  denizen_error *error_out)
 {
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     for (size_t index = 0; index < count; index++, cells += stride) {
         free(((box *)cells)->value);
         boxes_gone++;
@@ -173,45 +173,45 @@ static denizen_status box_destroy(void *context, uint8_t *cells, ptrdiff_t strid
 }
 
 static denizen_status box_compare(void *context, const uint8_t *left, const uint8_t *right,
-                                  int32_t *result, denizen_report *report)
+                                  int32_t *result, denizen_error *error_out)
 {
     const double x = box_read(left), y = box_read(right);
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     *result = (x > y) - (x < y);
     return DENIZEN_OK;
 }
 
 static denizen_status box_to_text(void *context, const uint8_t *cell, denizen_sink *sink,
-                                  denizen_report *report)
+                                  denizen_error *error_out)
 {
     char text[40];
     int size = snprintf(text, sizeof text, "%.17g", box_read(cell));
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     return sink->write(sink, (const uint8_t *)text, (size_t)size);
 }
 
 static denizen_status box_from_text(void *context, uint8_t *cell, const uint8_t *bytes,
-                                    size_t size, denizen_report *report)
+                                    size_t size, denizen_error *error_out)
 {
     char text[40] = "", *end;
     (void)context;
     memcpy(text, bytes, size < sizeof text ? size : 0);
     const double value = strtod(text, &end);
     if (end == text || (size_t)(end - text) != size) {
-        return denizen_fail(report, DENIZEN_ERROR_VALUE, "not a number");
+        return denizen_fail(error_out, DENIZEN_ERROR_VALUE, "not a number");
     }
-    return box_write(cell, value, report);
+    return box_write(cell, value, error_out);
 }
 
 static denizen_status box_add(void *context, uint8_t *const *data, const ptrdiff_t *dimensions,
-                              const ptrdiff_t *strides, denizen_report *report)
+                              const ptrdiff_t *strides, denizen_error *error_out)
 {
     (void)context;
     for (ptrdiff_t index = 0; index < dimensions[0]; index++) {
         const double sum =
             box_read(data[0] + index * strides[0]) + box_read(data[1] + index * strides[1]);
-        report->done = (size_t)index;
-        if (box_write(data[2] + index * strides[2], sum, report) != DENIZEN_OK) {
+        error_out->done = (size_t)index;
+        if (box_write(data[2] + index * strides[2], sum, error_out) != DENIZEN_OK) {
             return DENIZEN_FAILED;
         }
     }
@@ -220,14 +220,14 @@ static denizen_status box_add(void *context, uint8_t *const *data, const ptrdiff
 
 static denizen_status box_from_int64(void *context, uint8_t *const *data,
                                      const ptrdiff_t *dimensions, const ptrdiff_t *strides,
-                                     denizen_report *report)
+                                     denizen_error *error_out)
 {
     (void)context;
     for (ptrdiff_t index = 0; index < dimensions[0]; index++) {
         int64_t number;
         memcpy(&number, data[0] + index * strides[0], sizeof number);
-        report->done = (size_t)index;
-        if (box_write(data[1] + index * strides[1], (double)number, report) != DENIZEN_OK) {
+        error_out->done = (size_t)index;
+        if (box_write(data[1] + index * strides[1], (double)number, error_out) != DENIZEN_OK) {
             return DENIZEN_FAILED;
         }
     }
@@ -236,9 +236,9 @@ static denizen_status box_from_int64(void *context, uint8_t *const *data,
 
 static denizen_status box_to_double(void *context, uint8_t *const *data,
                                     const ptrdiff_t *dimensions, const ptrdiff_t *strides,
-                                    denizen_report *report)
+                                    denizen_error *error_out)
 {
-    (void)context, (void)report;
+    (void)context, (void)error_out;
     for (ptrdiff_t index = 0; index < dimensions[0]; index++) {
         const double number = box_read(data[0] + index * strides[0]);
         memcpy(data[1] + index * strides[1], &number, sizeof number);

@@ -6,9 +6,9 @@ use arbitrary::Arbitrary;
 use denizen::{
     erased::{CellsMut, Exclusive, Failure},
     faults,
-    handler::{calloc, free, malloc, note, realloc, refusal, set_unraisable_hook},
+    handler::{allocation_hint, calloc, free, malloc, realloc, realloc_error, set_unraisable_hook},
     segment::Segment,
-    testing::{Allocator, Kind, Mishap, TracerType},
+    testing::{Allocator, Fault, Storage, TracerType},
 };
 use libfuzzer_sys::fuzz_target;
 use std::{cell::Cell, ffi::c_void, ptr, sync::Once};
@@ -37,7 +37,7 @@ enum Size {
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
-enum Note {
+enum Hint {
     None,
     /// Of the type.
     Right,
@@ -51,16 +51,16 @@ enum Note {
 enum Step {
     Malloc {
         slot: u8,
-        hosted: bool,
+        upstream: bool,
         size: Size,
-        note: Note,
+        hint: Hint,
     },
     /// `calloc(size, 1)`, as NumPy calls it.
     Calloc {
         slot: u8,
-        hosted: bool,
+        upstream: bool,
         size: Size,
-        note: Note,
+        hint: Hint,
     },
     /// `calloc(count, size)`; the product may overflow.
     CallocProduct {
@@ -72,14 +72,14 @@ enum Step {
     Realloc {
         slot: u8,
         size: Size,
-        note: Note,
+        hint: Hint,
     },
     /// `realloc(NULL, size)`.
     ReallocNothing {
         slot: u8,
-        hosted: bool,
+        upstream: bool,
         size: Size,
-        note: Note,
+        hint: Hint,
     },
     /// `free` with whatever size.
     Free {
@@ -87,7 +87,7 @@ enum Step {
         claimed: usize,
     },
     FreeNothing {
-        hosted: bool,
+        upstream: bool,
         claimed: usize,
     },
     /// `realloc` and `free` of memory that is not the handler's.
@@ -124,7 +124,7 @@ enum Step {
 
 #[derive(Arbitrary, Debug)]
 struct Input {
-    kind: u8,
+    storage: u8,
     steps: Vec<Step>,
 }
 
@@ -150,7 +150,7 @@ enum Content {
 
 struct Array {
     start: *mut c_void,
-    hosted: bool,
+    upstream: bool,
     hinted: bool,
     content: Content,
 }
@@ -166,8 +166,8 @@ struct Model {
 }
 
 impl Model {
-    fn context(&self, hosted: bool) -> *mut c_void {
-        if hosted { self.allocator.context() } else { ptr::null_mut() }
+    fn context(&self, upstream: bool) -> *mut c_void {
+        if upstream { self.allocator.context() } else { ptr::null_mut() }
     }
 
     fn bytes(&self, size: Size) -> usize {
@@ -183,33 +183,33 @@ impl Model {
         }
     }
 
-    /// Leaves a note, and says whether it is one of the type.
-    fn leave(&self, note: Note) -> Option<bool> {
+    /// Leaves a hint, and says whether it is one of the type.
+    fn leave(&self, hint: Hint) -> Option<bool> {
         let (tracer, other) = (self.tracer.element, self.other.element);
-        match note {
-            Note::None => return None,
-            Note::Right => note::leave(note::Content::Cells(tracer), disarm),
-            Note::Other => note::leave(note::Content::Cells(other), disarm),
-            Note::Amended => {
-                note::leave(note::Content::Cells(other), disarm);
-                note::amend(note::Content::Cells(tracer));
+        match hint {
+            Hint::None => return None,
+            Hint::Right => allocation_hint::leave(allocation_hint::Content::Cells(tracer), disarm),
+            Hint::Other => allocation_hint::leave(allocation_hint::Content::Cells(other), disarm),
+            Hint::Amended => {
+                allocation_hint::leave(allocation_hint::Content::Cells(other), disarm);
+                allocation_hint::amend(allocation_hint::Content::Cells(tracer));
             }
         }
-        assert!(note::is_armed());
-        Some(!matches!(note, Note::Other))
+        assert!(allocation_hint::is_armed());
+        Some(!matches!(hint, Hint::Other))
     }
 
     /// What an allocation gave, of `bytes` bytes; zeros if it said so.
     fn allocated(
         &mut self,
         slot: u8,
-        hosted: bool,
+        upstream: bool,
         bytes: usize,
-        note: Option<bool>,
+        left: Option<bool>,
         start: *mut c_void,
         zeroed: bool,
     ) {
-        assert!(!note::is_armed(), "an allocation takes the note");
+        assert!(!allocation_hint::is_armed(), "an allocation takes the hint");
         if start.is_null() {
             assert!(self.allocation_fails || bytes > isize::MAX as usize / 64, "{bytes} bytes");
             return;
@@ -219,12 +219,12 @@ impl Model {
         // SAFETY: just allocated.
         let segment = unsafe { Segment::find(start.cast()) }.expect("a segment of ours");
         assert_eq!((segment.byte_len(), segment.cells().as_ptr().cast()), (size, start));
-        assert_eq!(segment.source().is_hosted(), hosted);
+        assert_eq!(segment.source().is_upstream(), upstream);
         assert!(segment.element().is_none() && segment.untouched());
         let cell = |right| if right { self.tracer.element } else { self.other.element };
-        let hint = note.map(cell).filter(|element| bytes <= 1 || bytes % element.size() == 0);
+        let hint = left.map(cell).filter(|element| bytes <= 1 || bytes % element.size() == 0);
         assert_eq!(segment.intended().map(ptr::from_ref), hint.map(ptr::from_ref));
-        let zeroed = zeroed || note.is_some();
+        let zeroed = zeroed || left.is_some();
         let byte = if zeroed { 0 } else { 0xcd };
         if !zeroed {
             // SAFETY: just allocated, with that many bytes.
@@ -232,7 +232,7 @@ impl Model {
         }
         let content = Content::Bytes(vec![byte; size.min(KNOWN)]);
         let hinted = hint.is_some_and(|hint| ptr::eq(hint, self.tracer.element));
-        self.slots[usize::from(slot) % SLOTS] = Some(Array { start, hosted, hinted, content });
+        self.slots[usize::from(slot) % SLOTS] = Some(Array { start, upstream, hinted, content });
     }
 
     fn step(&mut self, step: Step) {
@@ -243,8 +243,8 @@ impl Model {
                 return;
             }
             Step::FailElement { after, panic } => {
-                let mishap = if panic { Mishap::Panic } else { Mishap::Fail };
-                self.tracer.plan_mishap(after.into(), mishap);
+                let fault = if panic { Fault::Panic } else { Fault::Fail };
+                self.tracer.plan_fault(after.into(), fault);
                 self.element_fails = true;
                 return;
             }
@@ -253,19 +253,19 @@ impl Model {
                 self.destructor_fails = true;
                 return;
             }
-            Step::Malloc { slot, hosted, size, note } => {
+            Step::Malloc { slot, upstream, size, hint } => {
                 self.free(slot, 0);
-                let (bytes, note) = (self.bytes(size), self.leave(note));
+                let (bytes, hint) = (self.bytes(size), self.leave(hint));
                 // SAFETY: any size.
-                let start = unsafe { malloc(self.context(hosted), bytes) };
-                self.allocated(slot, hosted, bytes, note, start, false);
+                let start = unsafe { malloc(self.context(upstream), bytes) };
+                self.allocated(slot, upstream, bytes, hint, start, false);
             }
-            Step::Calloc { slot, hosted, size, note } => {
+            Step::Calloc { slot, upstream, size, hint } => {
                 self.free(slot, 0);
-                let (bytes, note) = (self.bytes(size), self.leave(note));
+                let (bytes, hint) = (self.bytes(size), self.leave(hint));
                 // SAFETY: any size.
-                let start = unsafe { calloc(self.context(hosted), bytes, 1) };
-                self.allocated(slot, hosted, bytes, note, start, true);
+                let start = unsafe { calloc(self.context(upstream), bytes, 1) };
+                self.allocated(slot, upstream, bytes, hint, start, true);
             }
             Step::CallocProduct { slot, count, size, shift } => {
                 self.free(slot, 0);
@@ -279,19 +279,19 @@ impl Model {
                 let start = unsafe { calloc(ptr::null_mut(), count, size) };
                 self.allocated(slot, false, product.unwrap_or(usize::MAX), None, start, true);
             }
-            Step::Realloc { slot, size, note } => self.realloc(slot, size, note),
-            Step::ReallocNothing { slot, hosted, size, note } => {
+            Step::Realloc { slot, size, hint } => self.realloc(slot, size, hint),
+            Step::ReallocNothing { slot, upstream, size, hint } => {
                 self.free(slot, 0);
-                let (bytes, _) = (self.bytes(size), self.leave(note));
+                let (bytes, _) = (self.bytes(size), self.leave(hint));
                 // SAFETY: any size; NULL is an allocation.
-                let start = unsafe { realloc(self.context(hosted), ptr::null_mut(), bytes) };
-                // `realloc` is no creation: a note that waits was for something else.
-                self.allocated(slot, hosted, bytes, None, start, false);
+                let start = unsafe { realloc(self.context(upstream), ptr::null_mut(), bytes) };
+                // `realloc` is no creation: a hint that waits was for something else.
+                self.allocated(slot, upstream, bytes, None, start, false);
             }
             Step::Free { slot, claimed } => self.free(slot, claimed),
             // SAFETY: NULL is nothing.
-            Step::FreeNothing { hosted, claimed } => unsafe {
-                free(self.context(hosted), ptr::null_mut(), claimed);
+            Step::FreeNothing { upstream, claimed } => unsafe {
+                free(self.context(upstream), ptr::null_mut(), claimed);
             },
             Step::Foreign { address, shift, own, size } => self.foreign(address, shift, own, size),
             Step::Fill { slot, start, count, value } => self.fill(slot, start, count, value),
@@ -317,16 +317,16 @@ impl Model {
         &mut self.slots[usize::from(slot) % SLOTS]
     }
 
-    fn realloc(&mut self, slot: u8, size: Size, note: Note) {
+    fn realloc(&mut self, slot: u8, size: Size, hint: Hint) {
         let bytes = self.bytes(size);
         let Some(array) = &self.slots[usize::from(slot) % SLOTS] else { return };
-        let (start, context) = (array.start, self.context(array.hosted));
-        self.leave(note);
-        let asking = refusal::Asking::begin();
+        let (start, context) = (array.start, self.context(array.upstream));
+        self.leave(hint);
+        let asking = realloc_error::Asking::begin();
         // SAFETY: the array is the handler's, and nobody uses it meanwhile.
         let new = unsafe { realloc(context, start, bytes) };
         let reason = asking.end();
-        assert!(!note::is_armed(), "an arming ends");
+        assert!(!allocation_hint::is_armed(), "an arming ends");
         if self.destructor_fails {
             assert!(UNRAISABLE.take() <= 1);
         }
@@ -350,14 +350,14 @@ impl Model {
         // SAFETY: as above.
         let segment = unsafe { Segment::find(new.cast()) }.expect("a segment of ours");
         assert_eq!((segment.byte_len(), segment.cells().as_ptr().cast()), (size, new));
-        assert_eq!(segment.source().is_hosted(), array.hosted);
+        assert_eq!(segment.source().is_upstream(), array.upstream);
         assert!(new.addr().is_multiple_of(64), "cells begin at a cache line");
     }
 
     fn free(&mut self, slot: u8, claimed: usize) {
         let Some(array) = self.slot(slot).take() else { return };
         // SAFETY: the array is the handler's, and forgotten here. The size is a lie.
-        unsafe { free(self.context(array.hosted), array.start, claimed) };
+        unsafe { free(self.context(array.upstream), array.start, claimed) };
         // SAFETY: nobody else allocates.
         assert!(unsafe { Segment::find(array.start.cast()) }.is_none());
         if self.destructor_fails {
@@ -390,8 +390,9 @@ impl Model {
         let tracer = self.tracer;
         let (element, may_fail) = (tracer.element, self.element_fails);
         let no_memory = self.allocation_fails;
-        let canonical =
-            |value: i64| Some(value).filter(|v| tracer.kind() != Kind::ZeroDefault || *v != 0);
+        let canonical = |value: i64| {
+            Some(value).filter(|v| tracer.storage() != Storage::ZeroDefault || *v != 0)
+        };
         let Some(array) = self.slot(slot) else { return };
         // SAFETY: the array is the handler's.
         let segment = unsafe { Segment::find(array.start.cast()) }.expect("a segment of ours");
@@ -474,10 +475,14 @@ impl Model {
 fuzz_target!(|input: Input| {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| set_unraisable_hook(unraisable));
-    let kind = Kind::ALL[usize::from(input.kind) % Kind::ALL.len()];
+    let storage = Storage::ALL[usize::from(input.storage) % Storage::ALL.len()];
     let mut model = Model {
-        tracer: TracerType::borrow(kind),
-        other: TracerType::borrow(if kind == Kind::Tagged { Kind::Boxed } else { Kind::Tagged }),
+        tracer: TracerType::borrow(storage),
+        other: TracerType::borrow(if storage == Storage::Tagged {
+            Storage::Boxed
+        } else {
+            Storage::Tagged
+        }),
         allocator: Allocator::borrow(),
         slots: [const { None }; SLOTS],
         allocation_fails: false,

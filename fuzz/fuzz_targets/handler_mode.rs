@@ -4,24 +4,24 @@
 
 use arbitrary::{Arbitrary, Unstructured};
 use denizen::testing::{
-    Kind,
-    legacy::{LEGACY_KINDS, LegacyStep, run_legacy},
+    Storage,
+    legacy::{LEGACY_STORAGES, LegacyStep, run_legacy},
 };
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug)]
 struct Sequence {
-    kind: Kind,
+    storage: Storage,
     steps: Vec<LegacyStep>,
 }
 
 impl<'a> Arbitrary<'a> for Sequence {
     fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let kind = LEGACY_KINDS[usize::from(u.arbitrary::<u8>()?) % LEGACY_KINDS.len()];
+        let storage = LEGACY_STORAGES[usize::from(u.arbitrary::<u8>()?) % LEGACY_STORAGES.len()];
         let (records, _) = u.bytes(u.len())?.as_chunks();
         let steps = records.iter().take(100).map(|bytes| LegacyStep::from_bytes(*bytes));
-        Ok(Sequence { kind, steps: steps.collect() })
+        Ok(Sequence { storage, steps: steps.collect() })
     }
 }
 
-fuzz_target!(|sequence: Sequence| run_legacy(sequence.kind, &sequence.steps));
+fuzz_target!(|sequence: Sequence| run_legacy(sequence.storage, &sequence.steps));

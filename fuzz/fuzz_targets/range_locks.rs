@@ -297,7 +297,7 @@ impl Model<'_> {
         self.queues[lock].iter().map(|waiter| &self.workers[*waiter].wanted[0])
     }
 
-    fn is_lent(&self, span: &Span) -> bool {
+    fn is_borrowed(&self, span: &Span) -> bool {
         self.borrows.iter().any(|(lent, _)| lent.conflicts(span))
     }
 
@@ -311,7 +311,7 @@ impl Model<'_> {
             let inside = held().any(|other| other.lock == span.lock);
             let held = self.holders().any(|other| other.conflicts(&span));
             let queued = !nested && self.awaited(span.lock).any(|other| other.conflicts(&span));
-            if self.is_lent(&span) {
+            if self.is_borrowed(&span) {
                 return Fate::Refused(LockError::Borrowed);
             }
             if held || queued {
@@ -421,7 +421,7 @@ impl Model<'_> {
     fn lend(&mut self, span: Span) {
         let held = self.holders().any(|other| other.conflicts(&span));
         let awaited = self.awaited(span.lock).any(|other| other.conflicts(&span));
-        let expected = match (self.is_lent(&span), held || awaited) {
+        let expected = match (self.is_borrowed(&span), held || awaited) {
             (true, _) => Err(LockError::Borrowed),
             (false, true) => Err(LockError::Busy),
             (false, false) => Ok(()),
@@ -464,7 +464,7 @@ impl Model<'_> {
             for lock in 0..LOCKS {
                 let lent = |write| {
                     let span = Span { lock, start: 0, end: CELLS, write };
-                    if self.is_lent(&span) { Err(LockError::Borrowed) } else { Ok(()) }
+                    if self.is_borrowed(&span) { Err(LockError::Borrowed) } else { Ok(()) }
                 };
                 assert_eq!(whole(lock, true), lent(true), "in a child");
                 assert_eq!(whole(lock, false), lent(false), "in a child");

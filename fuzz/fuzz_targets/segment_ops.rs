@@ -2,20 +2,20 @@
 #![no_main]
 
 use arbitrary::{Arbitrary, Unstructured};
-use denizen::testing::{Kind, Operation, run};
+use denizen::testing::{Operation, Storage, run};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Debug)]
 struct Sequence {
-    kind: Kind,
+    storage: Storage,
     operations: Vec<Operation>,
 }
 
 impl<'a> Arbitrary<'a> for Sequence {
     fn arbitrary(u: &mut Unstructured<'a>) -> arbitrary::Result<Self> {
-        let kind = Kind::ALL[usize::from(u.arbitrary::<u8>()?) % Kind::ALL.len()];
-        Ok(Sequence { kind, operations: Operation::sequence(u.bytes(u.len())?) })
+        let storage = Storage::ALL[usize::from(u.arbitrary::<u8>()?) % Storage::ALL.len()];
+        Ok(Sequence { storage, operations: Operation::sequence(u.bytes(u.len())?) })
     }
 }
 
-fuzz_target!(|sequence: Sequence| run(sequence.kind, &sequence.operations));
+fuzz_target!(|sequence: Sequence| run(sequence.storage, &sequence.operations));

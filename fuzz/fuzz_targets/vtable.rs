@@ -4,9 +4,9 @@
 
 use arbitrary::Arbitrary;
 use denizen::{
-    abi::{self, ElementVTable, OK, Report, Status},
+    abi::{self, ElementVTable, ErrorOut, OK, Status},
     erased::{ElementType, Registry},
-    segment::Segment,
+    segment::SegmentRequest,
 };
 use libfuzzer_sys::fuzz_target;
 use std::{
@@ -173,7 +173,7 @@ unsafe extern "C" fn construct(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _error_out: *mut ErrorOut,
 ) -> Status {
     for index in 0..count as isize {
         // SAFETY: `abi::ConstructFn`.
@@ -192,7 +192,7 @@ unsafe extern "C" fn copy_construct(
     from: *const u8,
     from_stride: isize,
     count: usize,
-    _report: *mut Report,
+    _error_out: *mut ErrorOut,
 ) -> Status {
     for index in 0..count as isize {
         // SAFETY: `abi::CopyFn`.
@@ -212,7 +212,7 @@ unsafe extern "C" fn assign(
     from: *const u8,
     from_stride: isize,
     count: usize,
-    _report: *mut Report,
+    _error_out: *mut ErrorOut,
 ) -> Status {
     for index in 0..count as isize {
         // SAFETY: `abi::CopyFn`.
@@ -233,7 +233,7 @@ unsafe extern "C" fn relocate(
     from: *mut u8,
     from_stride: isize,
     count: usize,
-    _report: *mut Report,
+    _error_out: *mut ErrorOut,
 ) -> Status {
     for index in 0..count as isize {
         // SAFETY: `abi::RelocateFn`.
@@ -253,7 +253,7 @@ unsafe extern "C" fn destroy(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _error_out: *mut ErrorOut,
 ) -> Status {
     for index in 0..count as isize {
         // SAFETY: `abi::DestroyFn`.
@@ -266,10 +266,10 @@ unsafe extern "C" fn save(
     _context: *mut c_void,
     _cell: *const u8,
     _sink: *mut abi::Sink,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the caller's report.
-    unsafe { &mut *report }.fail(abi::ERROR_RUNTIME, "nobody asks")
+    // SAFETY: the caller's `ErrorOut`.
+    unsafe { &mut *error_out }.fail(abi::ERROR_RUNTIME, "nobody asks")
 }
 
 unsafe extern "C" fn load(
@@ -277,19 +277,20 @@ unsafe extern "C" fn load(
     _cell: *mut u8,
     _bytes: *const u8,
     _size: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the caller's report.
-    unsafe { &mut *report }.fail(abi::ERROR_RUNTIME, "nobody asks")
+    // SAFETY: the caller's `ErrorOut`.
+    unsafe { &mut *error_out }.fail(abi::ERROR_RUNTIME, "nobody asks")
 }
 
 /// Builds, copies, moves, resizes and destroys in segments, with an object counted for each.
 fn use_it(element: &'static ElementType, ground: &Ground, steps: &[u8]) {
     let size = element.size();
-    let mut segment = match Segment::allocate(3 * size, element.align(), Some(element), true) {
-        Ok(segment) => segment,
-        Err(error) => panic!("{error}"),
-    };
+    let mut segment =
+        match SegmentRequest::new(3 * size, element.align()).hint(element).zeroed().allocate() {
+            Ok(segment) => segment,
+            Err(error) => panic!("{error}"),
+        };
     assert!(segment.cells().as_ptr().addr().is_multiple_of(element.align()));
     segment.bind(element).expect("a segment made for the type");
     let mut count = 3;

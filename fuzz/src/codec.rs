@@ -2,7 +2,7 @@
 
 use crate::numbers::{Number, Seed, balanced, bytes_of, check_element, failure};
 use arbitrary::Arbitrary;
-use denizen::abi::{ERROR_VALUE, Report};
+use denizen::abi::{ERROR_VALUE, ErrorOut};
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{Signed, Zero};
@@ -47,13 +47,13 @@ pub fn run<T: Number>(pickled: &Pickled<'_>) {
         let mut read = |bytes: &[u8]| {
             // Bytes of their own, so that nobody reads behind them unseen.
             let bytes = bytes.to_vec().into_boxed_slice();
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             let pointer = (&raw mut cell).cast();
             // SAFETY: a live cell of the type, and as many bytes as said.
             let status = unsafe {
-                load(vtable.context, pointer, bytes.as_ptr(), bytes.len(), &raw mut report)
+                load(vtable.context, pointer, bytes.as_ptr(), bytes.len(), &raw mut error_out)
             };
-            failure(status, &report)
+            failure(status, &error_out)
         };
         let failed = read(pickled.bytes);
         match expected {
@@ -67,7 +67,7 @@ pub fn run<T: Number>(pickled: &Pickled<'_>) {
                 let bytes = bytes_of(save, vtable.context, &cell);
                 assert!(bytes.len() <= pickled.bytes.len().max(1), "saved as {bytes:?}");
                 let mut again = T::make(&BigRational::zero());
-                let mut report = Report::new();
+                let mut error_out = ErrorOut::new();
                 // SAFETY: as above.
                 let status = unsafe {
                     load(
@@ -75,10 +75,10 @@ pub fn run<T: Number>(pickled: &Pickled<'_>) {
                         (&raw mut again).cast(),
                         bytes.as_ptr(),
                         bytes.len(),
-                        &raw mut report,
+                        &raw mut error_out,
                     )
                 };
-                assert_eq!(failure(status, &report), None);
+                assert_eq!(failure(status, &error_out), None);
                 check_element(&again, &expected, "saved and loaded");
                 assert_eq!(bytes_of(save, vtable.context, &again), bytes);
             }

@@ -3,7 +3,7 @@
 use crate::numbers::{Number, Seed, balanced, bytes_of, check_element, failure};
 use arbitrary::Arbitrary;
 use denizen::{
-    abi::{ERROR_OVERFLOW, ERROR_VALUE, ERROR_ZERO_DIVISION, ErrorKind, Report},
+    abi::{ERROR_OVERFLOW, ERROR_VALUE, ERROR_ZERO_DIVISION, ErrorKind, ErrorOut},
     elements::MAX_BITS,
 };
 use num_bigint::BigInt;
@@ -164,13 +164,13 @@ pub fn run<T: Number>(text: &Text<'_>) {
         let mut cell = T::make(&old);
         let read = |cell: &mut T, bytes: &[u8]| {
             let bytes = bytes.to_vec().into_boxed_slice();
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             let pointer = std::ptr::from_mut(cell).cast();
             // SAFETY: a live cell of the type, and as many bytes as said.
             let status = unsafe {
-                parse(vtable.context, pointer, bytes.as_ptr(), bytes.len(), &raw mut report)
+                parse(vtable.context, pointer, bytes.as_ptr(), bytes.len(), &raw mut error_out)
             };
-            failure(status, &report)
+            failure(status, &error_out)
         };
         let failed = read(&mut cell, text.bytes.0);
         match expected {

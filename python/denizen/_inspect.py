@@ -46,13 +46,13 @@ class Inspection:
     untouched: bool
     #: What something overwrote in the array's memory; None where it is intact (of
     #: foreign and adopted memory nothing is known).
-    damage: str | None
+    corruption: str | None
 
     @property
     def integrity(self) -> str:
         """What is wrong with the memory, or "intact"; "unknown" where there is no header."""
-        if self.damage is not None:
-            return self.damage
+        if self.corruption is not None:
+            return self.corruption
         return "intact" if self.owner == "managed" else "unknown"
 
     def __repr__(self) -> str:
@@ -107,7 +107,7 @@ def inspect(a: NDArray[Any]) -> Inspection:
         address=raw["address"],
         size=a.size,
         untouched=raw["untouched"],
-        damage=raw["damage"],
+        corruption=raw["corruption"],
     )
 
 

@@ -21,7 +21,7 @@ __all__ = [
     "_abi_layout",
     "_arming_works",
     "_audit_begin",
-    "_audit_books",
+    "_audit_ledger",
     "_audit_end",
     "_dtype_of",
     "_end_fault",
@@ -99,7 +99,7 @@ def _set_arming(enabled: bool) -> None: ...
 
 # The recorder of an audit, which runs from `begin` to `end`, and its ledger.
 def _audit_begin(trace: bool, libraries: list[tuple[str, bool]]) -> int: ...
-def _audit_books(number: int) -> dict[str, Any]: ...
+def _audit_ledger(number: int) -> dict[str, Any]: ...
 def _audit_end(number: int) -> None: ...
 
 # Switches the thorough checks of memory on or off; returns what was so before.

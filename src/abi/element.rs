@@ -7,7 +7,7 @@
 //! a cell whose vacancy bytes are all zero is vacant and reads as the default value, anything
 //! else is a live object; an output cell may be either, and may be an input cell too.
 
-use super::{PyObject, Report, Sink, Status};
+use super::{ErrorOut, PyObject, Sink, Status};
 use std::ffi::{c_char, c_void};
 
 /// What a cell of zero bytes means.
@@ -39,19 +39,19 @@ pub const ELEMENT_THREAD_SAFE: ElementFlags = 2;
 /// Destruction needs the GIL.
 pub const ELEMENT_DESTROY_NEEDS_GIL: ElementFlags = 4;
 
-/// Builds default objects in `count` vacant cells. Sets `report.done` on failure; cells before
+/// Builds default objects in `count` vacant cells. Sets `error_out.done` on failure; cells before
 /// it are live, the others vacant.
 pub type ConstructFn = unsafe extern "C" fn(
     context: *mut c_void,
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Copies `count` live objects from `source` to `destination`, strictly in order; whether the
 /// destination is vacant or live depends on the member. A destination may be a source cell that
-/// was copied before it, never one that comes later. Sets `report.done` on failure; cells before
+/// was copied before it, never one that comes later. Sets `error_out.done` on failure; cells before
 /// it are done, the others as they were.
 ///
 /// With [`ZERO_DEFAULT`] a cell of zero bytes counts as live here, in `assign` and in `destroy`.
@@ -62,12 +62,12 @@ pub type CopyFn = unsafe extern "C" fn(
     source: *const u8,
     source_stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Moves `count` live objects from `source` to vacant cells at `destination`; the source cells
 /// are vacant afterwards (their bytes are the caller's). Ranges do not overlap. Sets
-/// `report.done` on failure; cells before it have moved.
+/// `error_out.done` on failure; cells before it have moved.
 pub type RelocateFn = unsafe extern "C" fn(
     context: *mut c_void,
     destination: *mut u8,
@@ -75,7 +75,7 @@ pub type RelocateFn = unsafe extern "C" fn(
     source: *mut u8,
     source_stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Destroys `count` live objects, all of them even where a destructor fails; a failure is then
@@ -85,7 +85,7 @@ pub type DestroyFn = unsafe extern "C" fn(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Three-way comparison of two cells: writes -1, 0 or 1, a total order. Values that compare with
@@ -95,7 +95,7 @@ pub type CompareFn = unsafe extern "C" fn(
     left: *const u8,
     right: *const u8,
     result: *mut i32,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Sorts `count` contiguous cells in place, stably, in the order of [`CompareFn`]. Whatever
@@ -104,7 +104,7 @@ pub type SortFn = unsafe extern "C" fn(
     context: *mut c_void,
     cells: *mut u8,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Permutes `count` indices (already 0, 1, ..) so that they sort the cells stably.
@@ -114,7 +114,7 @@ pub type ArgsortFn = unsafe extern "C" fn(
     stride: isize,
     count: usize,
     indices: *mut isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Writes 1 where the value is true in the sense of Python's `bool`, else 0.
@@ -125,7 +125,7 @@ pub type NonzeroFn = unsafe extern "C" fn(
     count: usize,
     results: *mut u8,
     result_stride: isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Adds up the heap bytes that `count` objects own beside their cells.
@@ -143,7 +143,7 @@ pub type HashFn = unsafe extern "C" fn(
     context: *mut c_void,
     cell: *const u8,
     hash: *mut i64,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Writes one value as text or as bytes of the codec.
@@ -151,26 +151,26 @@ pub type SaveFn = unsafe extern "C" fn(
     context: *mut c_void,
     cell: *const u8,
     sink: *mut Sink,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Reads one value from text (UTF-8) or from bytes of the codec into a cell that may be live.
 /// All bytes must be used. On failure the cell is as it was. The bytes may be anything: a pickle that
-/// somebody changed is passed on as it is.
+/// was changed by other code is passed on as it is.
 pub type LoadFn = unsafe extern "C" fn(
     context: *mut c_void,
     cell: *mut u8,
     bytes: *const u8,
     size: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Makes the Python scalar of one value: a new reference, or NULL with an exception set or the
-/// report filled (`report.kind` and a message). GIL held.
+/// [`ErrorOut`] filled (`error_out.kind` and a message). GIL held.
 pub type ToPythonFn = unsafe extern "C" fn(
     context: *mut c_void,
     cell: *const u8,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> *mut PyObject;
 
 /// Reads a Python object (borrowed) into a cell that may be live. On failure ([`super::FAILED`]
@@ -179,7 +179,7 @@ pub type FromPythonFn = unsafe extern "C" fn(
     context: *mut c_void,
     cell: *mut u8,
     object: *mut PyObject,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// Visits the Python objects that one value refers to. Reserved: the runtime does not call it
@@ -293,13 +293,13 @@ pub struct Element {
 /// An inner loop in NumPy's convention: `dimensions[0]` is the number of iterations, core
 /// dimensions of a generalised ufunc follow; `arguments` and `strides` have one entry an
 /// operand, core strides follow. Data of built-in types may be unaligned; cells of element types
-/// are aligned. Sets `report.done` on failure: outputs before it are written.
+/// are aligned. Sets `error_out.done` on failure: outputs before it are written.
 pub type LoopFn = unsafe extern "C" fn(
     context: *mut c_void,
     arguments: *const *mut u8,
     dimensions: *const isize,
     strides: *const isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status;
 
 /// One loop of one ufunc.

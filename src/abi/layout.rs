@@ -50,7 +50,7 @@ macro_rules! constants {
 pub fn layout() -> Vec<LayoutRow> {
     let mut rows = Vec::new();
     structs! { rows;
-        "denizen_report": Report { struct_size, kind, done, message }
+        "denizen_error": ErrorOut { struct_size, kind, done, message }
         "denizen_sink": Sink { write, context }
         "denizen_element_vtable": ElementVTable {
             struct_size, abi_version, flags, name, language_name, size, align, storage, zero_bytes,

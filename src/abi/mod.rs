@@ -9,7 +9,7 @@
 //! * Sizes, alignments and strides are in bytes, counts in elements. A stride may be 0 or
 //!   negative.
 //! * Every function pointer comes with a `context`, handed back unchanged as its first argument.
-//! * A function that can fail returns a [`Status`] and explains a failure in a [`Report`]. It
+//! * A function that can fail returns a [`Status`] and explains a failure in the [`ErrorOut`]. It
 //!   never unwinds and never lets an exception out.
 //! * Optional function pointers are `Option<..>`: NULL in C.
 
@@ -43,7 +43,7 @@ pub struct PyObject {
 pub type Status = i32;
 /// Success.
 pub const OK: Status = 0;
-/// Failure, explained in the [`Report`].
+/// Failure, explained in the [`ErrorOut`].
 pub const FAILED: Status = -1;
 /// Failure with a Python exception already set. Only from functions called with the GIL held.
 pub const RAISED: Status = -2;
@@ -64,22 +64,22 @@ pub const ERROR_ZERO_DIVISION: ErrorKind = 4;
 pub const ERROR_MEMORY: ErrorKind = 5;
 /// `denizen.VacantError`: a cell without an object was read, and its type has no default.
 pub const ERROR_VACANT: ErrorKind = 6;
-/// `denizen.BorrowError`: the cells are lent to somebody else.
+/// `denizen.BorrowError`: other code has the cells.
 pub const ERROR_BORROW: ErrorKind = 7;
 /// `IndexError`.
 pub const ERROR_INDEX: ErrorKind = 8;
 /// `NotImplementedError`.
 pub const ERROR_NOT_IMPLEMENTED: ErrorKind = 9;
-/// `denizen.IntegrityError`: memory of an array was overwritten by somebody who had no business there.
+/// `denizen.IntegrityError`: memory of an array was overwritten by code that had no business there.
 pub const ERROR_INTEGRITY: ErrorKind = 10;
 
-/// Bytes of the message in a [`Report`], the terminating NUL included.
+/// Bytes of the message of [`ErrorOut`], the terminating NUL included.
 pub const MESSAGE_SIZE: usize = 496;
 
 /// Where a fallible function says how far it came and what went wrong. The caller provides it;
 /// the callee fills `kind` and `message` on failure and `done` where the function says so.
 #[repr(C)]
-pub struct Report {
+pub struct ErrorOut {
     /// Bytes of this struct that the caller provides.
     pub struct_size: u32,
     /// Which kind of failure.
@@ -87,20 +87,25 @@ pub struct Report {
     /// Elements completed before the failure.
     pub done: usize,
     /// UTF-8 text, NUL-terminated, cut at a character boundary where it does not fit. Bytes
-    /// behind the NUL are never read and need no value: a loop call makes a report each time.
+    /// behind the NUL are never read and need no value: a loop call makes one each time.
     pub message: [MaybeUninit<c_char>; MESSAGE_SIZE],
 }
 
-impl Report {
-    /// An empty report.
+impl ErrorOut {
+    /// An empty one.
     #[inline]
     pub const fn new() -> Self {
         let mut message = [MaybeUninit::uninit(); MESSAGE_SIZE];
         message[0] = MaybeUninit::new(0);
-        Report { struct_size: size_of::<Report>() as u32, kind: ERROR_RUNTIME, done: 0, message }
+        ErrorOut {
+            struct_size: size_of::<ErrorOut>() as u32,
+            kind: ERROR_RUNTIME,
+            done: 0,
+            message,
+        }
     }
 
-    /// Records a failure and returns [`FAILED`], so that callers can `return report.fail(..)`.
+    /// Records a failure and returns [`FAILED`], so that callers can `return error_out.fail(..)`.
     pub fn fail(&mut self, kind: ErrorKind, message: &str) -> Status {
         self.kind = kind;
         let mut end = message.len().min(MESSAGE_SIZE - 1);
@@ -128,7 +133,7 @@ impl Report {
     }
 }
 
-impl Default for Report {
+impl Default for ErrorOut {
     fn default() -> Self {
         Self::new()
     }

@@ -1,6 +1,6 @@
 //! The function table behind the capsule `denizen._runtime._C_API`.
 
-use super::{Element, ElementSpec, ElementVTable, PyObject, Report, Status};
+use super::{Element, ElementSpec, ElementVTable, ErrorOut, PyObject, Status};
 use std::ffi::{c_char, c_void};
 
 /// Name of the capsule, as `PyCapsule_Import` takes it.
@@ -17,7 +17,7 @@ pub const VIEW_WRITE: ViewFlags = 1;
 /// filled with the default value.
 pub const VIEW_REFUSE_VACANT: ViewFlags = 2;
 /// Vacant cells are lent as they are. The client looks at their vacancy bytes before it reads,
-/// and fills those that it likes; whoever takes the view back counts what is there then.
+/// and fills those that it likes; `release_view` counts what is there then.
 pub const VIEW_KEEP_VACANT: ViewFlags = 4;
 
 /// Bits of the `flags` argument of [`Api::adopt`].
@@ -153,7 +153,7 @@ pub struct Api {
     /// without the GIL.
     pub segment_of: unsafe extern "C" fn(pointer: *const c_void) -> *mut c_void,
     /// Turns a failure of a client's own function into a Python exception.
-    pub raise: unsafe extern "C" fn(report: *const Report),
+    pub raise: unsafe extern "C" fn(error_out: *const ErrorOut),
 
     /// Registers a type that gets no NumPy dtype of ours: for a legacy dtype whose arrays are made
     /// in handler mode. Its cells in NumPy arrays have [`CELL_SIZE`] bytes (the itemsize), which

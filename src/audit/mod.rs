@@ -1,6 +1,6 @@
-//! What happened to objects while somebody looked: the recorder behind `denizen.audit`.
+//! What happened to objects while an audit ran: the recorder behind `denizen.audit`.
 //!
-//! While at least one audit runs, the recorder is the [`Observer`] of the core. Each audit has books
+//! While at least one audit runs, the recorder is the [`Observer`] of the core. Each audit has a ledger
 //! of its own ([`session::Session`]), so audits nest and run beside each other; each sees all
 //! threads. Places in the Python program ([`sites`]) are kept once for all of them.
 //!
@@ -15,16 +15,17 @@ mod tests;
 mod timeline;
 
 pub use operation::{AtWork, Operation, at_work};
-pub use session::{Damage, ForeignRow, Home, Leak, RowKey, Session, TypeReport};
+pub use session::{Corruption, ForeignRow, Leak, LeakLocation, RowKey, Session, TypeReport};
 pub use sites::{Code, Frame, Interpreter, Line, Sites, Stack, Where};
 
 use crate::{
     erased::{
-        ElementType, Place, Tally,
-        observer::{self, Damaged, Observer},
+        CountDelta, ElementType, Location,
+        observer::{self, Corrupted, Observer},
     },
-    handler::note,
-    memory::{fork::Handlers, lock::Lock},
+    fork::{self, Layer, Step},
+    handler::allocation_hint,
+    memory::lock::Lock,
     segment,
 };
 use std::ptr::NonNull;
@@ -44,31 +45,31 @@ struct Recorder {
 }
 
 static RECORDER: Lock<Option<Recorder>> = Lock::new(None);
-static FORK: Handlers = Handlers::new(before_fork, after_fork);
+static STEP: Step = Step { prepare, parent: resume, child: resume };
 static OBSERVER: Observer = Observer {
-    booked,
+    recorded,
     copied,
     segment_made,
     segment_gone,
     segment_leaves,
     segment_arrives,
-    damaged,
+    corrupted,
 };
 
-extern "C" fn before_fork() {
+fn prepare() {
     RECORDER.acquire();
 }
 
-extern "C" fn after_fork() {
-    // SAFETY: `before_fork` took the lock in this thread, or in the one it is a copy of.
+fn resume() {
+    // SAFETY: `prepare` took the lock in this thread, or in the one it is a copy of.
     unsafe { RECORDER.release() };
 }
 
 impl Recorder {
     /// Where this thread is: asked of the interpreter, or noted when its operation began.
     fn here(&mut self) -> Where {
-        // Between arming and allocation nobody may make Python objects.
-        let interpreter = self.interpreter.filter(|_| !note::is_armed());
+        // Between arming and allocation no Python object may be made.
+        let interpreter = self.interpreter.filter(|_| !allocation_hint::is_armed());
         let every = self.sessions.iter().any(|(_, trace, _)| *trace);
         let here = interpreter
             .map_or_else(Where::default, |interpreter| self.sites.here(interpreter, every));
@@ -87,8 +88,7 @@ pub fn begin(
     interpreter: Option<Interpreter>,
     trace: bool,
 ) -> u64 {
-    crate::memory::fork::arm();
-    FORK.arm();
+    fork::arm(Layer::Audit, &STEP);
     segment::set_site_hook(site_of);
     let mut guard = RECORDER.lock();
     let recorder = guard.get_or_insert_with(|| Recorder {
@@ -111,7 +111,7 @@ pub fn begin(
     number
 }
 
-/// Runs `action` with the books of an audit, and the places they speak of; `None` if it has ended.
+/// Runs `action` with the ledger of an audit, and the sites it speaks of; `None` if it has ended.
 /// Everybody who allocates waits meanwhile: `action` runs no Python code.
 pub fn with<R>(number: u64, action: impl FnOnce(&mut Session, &Sites) -> R) -> Option<R> {
     let mut guard = RECORDER.lock();
@@ -160,14 +160,14 @@ pub fn note_operation() {
     });
 }
 
-fn booked(element: &ElementType, tally: Tally, place: Place<'_>) {
+fn recorded(element: &ElementType, delta: CountDelta, location: Location<'_>) {
     let operation = operation::current();
     with_recorder(|recorder| {
         let mut sessions = std::mem::take(&mut recorder.sessions);
         let mut found = None;
         let mut here = || *found.get_or_insert_with(|| recorder.here());
         for (_, _, session) in &mut sessions {
-            session.booked(element, tally, place, operation, &mut here);
+            session.recorded(element, delta, location, operation, &mut here);
         }
         recorder.sessions = sessions;
     });
@@ -207,8 +207,8 @@ fn segment_arrives(number: u64, cells: NonNull<u8>) {
     });
 }
 
-fn damaged(found: &Damaged<'_>) {
+fn corrupted(found: &Corrupted<'_>) {
     with_recorder(|recorder| {
-        recorder.sessions.iter_mut().for_each(|(.., session)| session.damaged(found));
+        recorder.sessions.iter_mut().for_each(|(.., session)| session.corrupted(found));
     });
 }

@@ -24,7 +24,7 @@ impl Operation {
     }
 
     /// What moves objects between cells and the scalars that show them: in no row of the report.
-    pub const LOAN: Operation = Operation::new("loan");
+    pub const PROXY: Operation = Operation::new("proxy");
 
     /// A cast.
     pub const fn cast(from: &'static str, to: &'static str) -> Operation {

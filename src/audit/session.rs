@@ -1,9 +1,11 @@
-//! The books of one audit: what each type's objects did, and where those are that still live.
+//! The ledger of one audit: what each type's objects did, and where those are that still live.
+
+mod report;
 
 use super::{operation::Operation, sites::Where, timeline::Timeline};
 use crate::{
     abi::Stats,
-    erased::{Cells, ElementType, Place, Tally, observer::Damaged},
+    erased::{Cells, CountDelta, ElementType, Location, observer::Corrupted},
     owner_map,
     segment::Segment,
 };
@@ -17,8 +19,8 @@ use std::{
 const MOST_LOOSE: usize = 1 << 17;
 /// Most rows of each table; what comes later is added to the row of its type without a site.
 const MOST_ROWS: usize = 1 << 12;
-/// Most damages that are kept.
-const MOST_DAMAGES: usize = 1000;
+/// Most corruptions that are kept.
+const MOST_CORRUPTIONS: usize = 1000;
 
 /// A type, by the address of its [`ElementType`].
 type TypeKey = usize;
@@ -26,11 +28,11 @@ type TypeKey = usize;
 /// What identifies a row of the report: type, operation, site.
 pub type RowKey = (TypeKey, Operation, Option<u32>);
 
-/// The books of one audit.
+/// The ledger of one audit.
 #[derive(Debug)]
 pub struct Session {
     started: Instant,
-    types: Vec<TypeBooks>,
+    types: Vec<TypeLedger>,
     segments: HashMap<usize, Tracked>,
     /// Segments that are being resized, by the number of the resize.
     leaving: HashMap<u64, Tracked>,
@@ -38,12 +40,12 @@ pub struct Session {
     loose: HashMap<usize, Loose>,
     foreign: HashMap<RowKey, ForeignRow>,
     reconciled: HashMap<RowKey, u64>,
-    damages: Vec<Damage>,
+    corruptions: Vec<Corruption>,
     timeline: Timeline,
 }
 
 #[derive(Debug)]
-struct TypeBooks {
+struct TypeLedger {
     key: TypeKey,
     /// The counters when the audit began.
     before: Stats,
@@ -88,9 +90,9 @@ pub struct ForeignRow {
     pub calls: u64,
 }
 
-/// Memory that was found damaged.
+/// Memory that was found corrupted.
 #[derive(Clone, Debug)]
-pub struct Damage {
+pub struct Corruption {
     /// Address of the cells.
     pub cells: usize,
     /// What is wrong.
@@ -105,28 +107,28 @@ pub struct Damage {
 
 /// Where objects are that outlive the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Home {
+pub enum LeakLocation {
     /// In segments.
     Managed,
-    /// In segments that were found damaged.
-    Damaged,
+    /// In segments that were found corrupted.
+    Corrupted,
     /// In memory of NumPy's.
     Foreign,
     /// In Python scalars.
     Scalar,
-    /// Nobody knows.
+    /// Not known.
     Unknown,
 }
 
-impl Home {
+impl LeakLocation {
     /// Its word in the report.
     pub fn word(self) -> &'static str {
         match self {
-            Home::Managed => "managed",
-            Home::Damaged => "damaged",
-            Home::Foreign => "foreign",
-            Home::Scalar => "scalar",
-            Home::Unknown => "unknown",
+            LeakLocation::Managed => "managed",
+            LeakLocation::Corrupted => "corrupted",
+            LeakLocation::Foreign => "foreign",
+            LeakLocation::Scalar => "scalar",
+            LeakLocation::Unknown => "unknown",
         }
     }
 }
@@ -138,7 +140,7 @@ pub struct Leak {
     /// Objects.
     pub count: u64,
     /// Where they are.
-    pub home: Home,
+    pub location: LeakLocation,
     /// Arrays' segments that they are in.
     pub segments: usize,
     /// Bytes of those segments' cells, or of the objects' own.
@@ -175,7 +177,7 @@ impl Session {
             loose: HashMap::new(),
             foreign: HashMap::new(),
             reconciled: HashMap::new(),
-            damages: Vec::new(),
+            corruptions: Vec::new(),
             timeline: Timeline::default(),
         };
         for element in elements {
@@ -191,83 +193,85 @@ impl Session {
 
     fn add_type(&mut self, key: TypeKey, before: Stats) -> usize {
         let live = before.live;
-        self.types.push(TypeBooks { key, before, copied: 0, scalars: 0, live, peak: live });
+        self.types.push(TypeLedger { key, before, copied: 0, scalars: 0, live, peak: live });
         self.timeline.add_series(live)
     }
 
     /// The number of a type; one that appears later had no objects before.
     fn type_index(&mut self, element: &ElementType) -> usize {
         let key = ptr::from_ref(element).addr();
-        match self.types.iter().position(|books| books.key == key) {
+        match self.types.iter().position(|ledger| ledger.key == key) {
             Some(index) => index,
             None => self.add_type(key, Stats { struct_size: size_of::<Stats>(), ..NONE }),
         }
     }
 
-    /// Enters a tally. `here` says where this thread is, `operation` what it is at.
-    pub fn booked(
+    /// Enters a delta. `here` says where this thread is, `operation` what it is at.
+    pub fn recorded(
         &mut self,
         element: &ElementType,
-        tally: Tally,
-        place: Place<'_>,
+        delta: CountDelta,
+        location: Location<'_>,
         operation: Operation,
         here: &mut dyn FnMut() -> Where,
     ) {
         let now = self.seconds();
         let key = ptr::from_ref(element).addr();
         let index = self.type_index(element);
-        let gained = tally.constructed as i64 - tally.destroyed as i64;
-        if tally.constructed + tally.destroyed > 0 {
-            let books = &mut self.types[index];
-            books.live += gained;
-            books.peak = books.peak.max(books.live);
-            let live = books.live;
+        let gained = delta.constructed as i64 - delta.destroyed as i64;
+        if delta.constructed + delta.destroyed > 0 {
+            let ledger = &mut self.types[index];
+            ledger.live += gained;
+            ledger.peak = ledger.peak.max(ledger.live);
+            let live = ledger.live;
             self.timeline.set(index, now, live);
         }
-        if tally.reconciled > 0 {
-            *row(&mut self.reconciled, (key, operation, here().site)) += tally.reconciled;
+        if delta.reconciled > 0 {
+            *row(&mut self.reconciled, (key, operation, here().site)) += delta.reconciled;
         }
-        let loan = operation == Operation::LOAN;
-        let book = Entry { key, element, now, scalar: loan };
-        match place {
-            Place::Passing => {}
-            Place::Scalar(address) => {
+        let proxy = operation == Operation::PROXY;
+        let entry = Entry { key, element, now, scalar: proxy };
+        match location {
+            Location::Passing => {}
+            Location::Scalar(address) => {
                 let address = address.addr();
-                self.types[index].scalars += tally.constructed;
+                self.types[index].scalars += delta.constructed;
                 if gained > 0 {
-                    self.add_loose(address, Entry { scalar: true, ..book }, here());
+                    self.add_loose(address, Entry { scalar: true, ..entry }, here());
                 } else if gained < 0 {
                     self.loose.remove(&address);
                 }
                 return;
             }
-            Place::Cells(cells) => match home(element, cells).filter(|_| tally.foreign == 0) {
-                Some(segment) => self.gain(segment, key, gained, here),
-                None => {
-                    self.look_at_loose(book, cells, None, here);
+            Location::Cells(cells) => {
+                match segment_with(element, cells).filter(|_| delta.foreign == 0) {
+                    Some(segment) => self.gain(segment, key, gained, here),
+                    None => {
+                        self.look_at_loose(entry, cells, None, here);
+                    }
                 }
-            },
-            Place::Moved { to, from } => {
-                let moved = tally.relocated as i64;
-                let known = match home(element, from) {
+            }
+            Location::Moved { to, from } => {
+                let moved = delta.relocated as i64;
+                let known = match segment_with(element, from) {
                     Some(segment) => {
                         self.gain(segment, key, -moved, here);
                         None
                     }
-                    None => self.look_at_loose(book, from, None, here),
+                    None => self.look_at_loose(entry, from, None, here),
                 };
-                match home(element, to) {
+                match segment_with(element, to) {
                     Some(segment) => {
-                        self.gain(segment, key, moved - tally.destroyed as i64, here);
+                        self.gain(segment, key, moved - delta.destroyed as i64, here);
                     }
                     None => {
-                        self.look_at_loose(book, to, known, here);
+                        self.look_at_loose(entry, to, known, here);
                     }
                 }
             }
         }
-        if !loan {
-            self.touch_foreign(element, tally, place, operation, here);
+        if !proxy {
+            self.touch_foreign(element, delta, location, operation, here);
         }
     }
 
@@ -275,27 +279,27 @@ impl Session {
     fn touch_foreign(
         &mut self,
         element: &ElementType,
-        tally: Tally,
-        place: Place<'_>,
+        delta: CountDelta,
+        location: Location<'_>,
         operation: Operation,
         here: &mut dyn FnMut() -> Where,
     ) {
-        let relocated = match place {
-            Place::Moved { to, .. }
+        let relocated = match location {
+            Location::Moved { to, .. }
                 if !to.is_empty()
-                    && home(element, to).is_none()
+                    && segment_with(element, to).is_none()
                     && owner_map::adopted_at(to.address(0)).is_none() =>
             {
-                tally.relocated
+                delta.relocated
             }
             _ => 0,
         };
-        if tally.foreign + relocated == 0 {
+        if delta.foreign + relocated == 0 {
             return;
         }
         let key = (ptr::from_ref(element).addr(), operation, here().site);
         let row = row(&mut self.foreign, key);
-        row.constructed += tally.foreign;
+        row.constructed += delta.foreign;
         row.relocated += relocated;
         row.calls += 1;
     }
@@ -331,12 +335,12 @@ impl Session {
     /// first object was made that is gone.
     fn look_at_loose(
         &mut self,
-        book: Entry<'_>,
+        entry: Entry<'_>,
         cells: Cells<'_>,
         known: Option<Where>,
         here: &mut dyn FnMut() -> Where,
     ) -> Option<Where> {
-        let element = book.element;
+        let element = entry.element;
         // An owner's objects are in no figures.
         if !element.has_zero_promise()
             || cells.is_empty()
@@ -352,7 +356,7 @@ impl Session {
             if unsafe { element.vacancy().is_live(address) } {
                 if !self.loose.contains_key(&address.addr()) {
                     let at = *at.get_or_insert_with(&mut *here);
-                    self.add_loose(address.addr(), book, at);
+                    self.add_loose(address.addr(), entry, at);
                 }
             } else if let Some(loose) = self.loose.remove(&address.addr()) {
                 gone.get_or_insert(loose.at);
@@ -361,9 +365,9 @@ impl Session {
         gone
     }
 
-    fn add_loose(&mut self, address: usize, book: Entry<'_>, at: Where) {
+    fn add_loose(&mut self, address: usize, entry: Entry<'_>, at: Where) {
         if self.loose.len() < MOST_LOOSE {
-            let Entry { key, now, scalar, .. } = book;
+            let Entry { key, now, scalar, .. } = entry;
             self.loose.insert(address, Loose { key, made: now, at, scalar });
         }
     }
@@ -410,8 +414,8 @@ impl Session {
         self.segments.get(&cells).filter(|tracked| !tracked.older)?.at.site
     }
 
-    /// Enters a damage, and what the segment holds, which nobody can look at any more.
-    pub fn damaged(&mut self, found: &Damaged<'_>) {
+    /// Enters a corruption, and what the segment holds, which no code can look at any more.
+    pub fn corrupted(&mut self, found: &Corrupted<'_>) {
         // Where the header was overwritten, only the block is known.
         let inside = |cells: &&usize| found.block.contains(*cells);
         let cells = if found.cells.is_empty() {
@@ -420,167 +424,11 @@ impl Session {
             found.cells.start
         };
         let tracked = self.segments.remove(&cells);
-        if self.damages.len() < MOST_DAMAGES {
+        if self.corruptions.len() < MOST_CORRUPTIONS {
             let at = tracked.map_or(Where::default(), |tracked| tracked.at);
             let (what, bytes) = (found.what.to_owned(), found.cells.len());
-            self.damages.push(Damage { cells, what, at, tracked, bytes });
+            self.corruptions.push(Corruption { cells, what, at, tracked, bytes });
         }
-    }
-
-    /// What became of a type's objects.
-    pub fn type_report(&self, element: &ElementType) -> TypeReport {
-        let now = element.counters().read();
-        let books = self.books(element);
-        let before = books.map_or(NONE, |books| books.before);
-        let stats = Stats {
-            struct_size: now.struct_size,
-            live: now.live,
-            constructed: now.constructed - before.constructed,
-            destroyed: now.destroyed - before.destroyed,
-            relocated: now.relocated - before.relocated,
-            foreign: now.foreign - before.foreign,
-            reconciled: now.reconciled - before.reconciled,
-            lent: now.lent,
-            stale: now.stale - before.stale,
-        };
-        TypeReport {
-            stats,
-            live_before: before.live,
-            copied: books.map_or(0, |books| books.copied),
-            scalars: books.map_or(0, |books| books.scalars),
-            peak: books.map_or(now.live, |books| books.peak.max(now.live)),
-        }
-    }
-
-    fn books(&self, element: &ElementType) -> Option<&TypeBooks> {
-        let key = ptr::from_ref(element).addr();
-        self.types.iter().find(|books| books.key == key)
-    }
-
-    /// Where the objects of a type are that outlive the audit, as far as they are more than before;
-    /// the largest groups first.
-    ///
-    /// Segments are looked at while the recorder is locked, so that none goes meanwhile.
-    ///
-    /// # Safety
-    /// The GIL is held: no loop of a type without `thread_safe` is at work.
-    pub unsafe fn leaks(&self, element: &ElementType) -> Vec<Leak> {
-        let key = ptr::from_ref(element).addr();
-        let report = self.type_report(element);
-        let outlived = (report.stats.live - report.live_before).max(0) as u64;
-        if outlived == 0 {
-            return Vec::new();
-        }
-        let mut groups: HashMap<(Home, Where), Leak> = HashMap::new();
-        let mut add = |home, at: Where, made: f64, count, segments, bytes| {
-            let leak = groups.entry((home, at)).or_insert(Leak {
-                count: 0,
-                home,
-                segments: 0,
-                bytes: 0,
-                first_made: made,
-                at,
-            });
-            leak.count += count;
-            leak.segments += segments;
-            leak.bytes += bytes;
-            leak.first_made = leak.first_made.min(made);
-        };
-        let mut found = 0;
-        for (cells, tracked) in &self.segments {
-            // SAFETY: a segment goes only after `gone`, which waits for the recorder.
-            let Some(segment) = (unsafe { Segment::find(ptr::without_provenance(*cells)) }) else {
-                continue;
-            };
-            let count = match tracked.older {
-                // SAFETY: the caller's promise.
-                false if segment.element().is_some_and(|known| ptr::eq(known, element)) => unsafe {
-                    segment.count_live()
-                },
-                true if tracked.key == key => tracked.gained.max(0) as u64,
-                _ => 0,
-            };
-            if count > 0 {
-                found += count;
-                add(Home::Managed, tracked.at, tracked.made, count, 1, segment.byte_len());
-            }
-        }
-        for damage in &self.damages {
-            let Some(tracked) = damage.tracked.filter(|tracked| tracked.key == key) else {
-                continue;
-            };
-            // Nobody counts them where others may have written.
-            let count = (tracked.gained.max(0) as u64).min(outlived.saturating_sub(found));
-            if count > 0 {
-                found += count;
-                add(Home::Damaged, tracked.at, tracked.made, count, 1, damage.bytes);
-            }
-        }
-        // An object that NumPy moved as bytes is not known to be gone from where it was: the
-        // youngest are believed first.
-        let mut loose: Vec<&Loose> = self.loose.values().filter(|loose| loose.key == key).collect();
-        loose.sort_by(|left, right| {
-            right.scalar.cmp(&left.scalar).then(right.made.total_cmp(&left.made))
-        });
-        for loose in loose {
-            if loose.scalar || found < outlived {
-                found += 1;
-                let home = if loose.scalar { Home::Scalar } else { Home::Foreign };
-                add(home, loose.at, loose.made, 1, 0, element.size());
-            }
-        }
-        if found < outlived {
-            add(Home::Unknown, Where::default(), 0.0, outlived - found, 0, 0);
-        }
-        let mut leaks: Vec<Leak> = groups.into_values().collect();
-        leaks.sort_by(|left, right| {
-            (right.count, right.bytes)
-                .cmp(&(left.count, left.bytes))
-                .then(left.first_made.total_cmp(&right.first_made))
-        });
-        leaks
-    }
-
-    /// What was done in foreign memory to objects of a type; the busiest rows first.
-    pub fn foreign(&self, element: &ElementType) -> Vec<(RowKey, &ForeignRow)> {
-        let mut rows = rows_of(&self.foreign, element);
-        rows.sort_by_key(|(_, row)| {
-            std::cmp::Reverse((row.constructed + row.relocated, row.calls))
-        });
-        rows
-    }
-
-    /// The bits of a type's init bitmaps that were wrong and corrected; the most first.
-    pub fn reconciled(&self, element: &ElementType) -> Vec<(RowKey, &u64)> {
-        let mut rows = rows_of(&self.reconciled, element);
-        rows.sort_by_key(|(_, bits)| std::cmp::Reverse(**bits));
-        rows
-    }
-
-    /// What was found damaged, in order.
-    pub fn damages(&self) -> &[Damage] {
-        &self.damages
-    }
-
-    /// Start of each bucket of the timeline until now, and each type's highest number of live
-    /// objects in each; types without objects are left out.
-    pub fn timeline(
-        &mut self,
-        elements: &[&'static ElementType],
-    ) -> (Vec<f64>, Vec<(&'static ElementType, Vec<i64>)>) {
-        let now = self.seconds();
-        let seconds = self.timeline.seconds(now);
-        let mut live = Vec::new();
-        for element in elements {
-            let key = ptr::from_ref(*element).addr();
-            if let Some(index) = self.types.iter().position(|books| books.key == key) {
-                let highest = self.timeline.highest(index, now);
-                if highest.iter().any(|live| *live != 0) {
-                    live.push((*element, highest.to_vec()));
-                }
-            }
-        }
-        (seconds, live)
     }
 }
 
@@ -606,11 +454,11 @@ const NONE: Stats = Stats {
 };
 
 /// The segment of the type that a run of cells is in.
-fn home(element: &ElementType, cells: Cells<'_>) -> Option<Segment> {
+fn segment_with(element: &ElementType, cells: Cells<'_>) -> Option<Segment> {
     if cells.is_empty() {
         return None;
     }
-    // SAFETY: whoever tells of cells keeps their memory meanwhile.
+    // SAFETY: the operation that tells of cells keeps their memory meanwhile.
     unsafe { Segment::find(cells.address(0)) }.filter(|segment| segment.is_for(element))
 }
 
@@ -618,9 +466,4 @@ fn home(element: &ElementType, cells: Cells<'_>) -> Option<Segment> {
 fn row<R: Default>(table: &mut HashMap<RowKey, R>, key: RowKey) -> &mut R {
     let full = table.len() >= MOST_ROWS && !table.contains_key(&key);
     table.entry(if full { (key.0, Operation::default(), None) } else { key }).or_default()
-}
-
-fn rows_of<'a, R>(table: &'a HashMap<RowKey, R>, element: &ElementType) -> Vec<(RowKey, &'a R)> {
-    let key = ptr::from_ref(element).addr();
-    table.iter().filter(|(row, _)| row.0 == key).map(|(row, value)| (*row, value)).collect()
 }

@@ -40,7 +40,7 @@ pub struct Interpreter {
 /// What is known of a code object.
 #[derive(Clone, Debug, Default)]
 pub struct Code {
-    /// Whether it is a library's, which nobody means when he asks where something was made.
+    /// Whether it is a library's, which is no answer to where something was made.
     pub library: bool,
     /// Name of its file.
     pub file: String,

@@ -5,7 +5,7 @@ use crate::{
     abi::{self, Element},
     dtype::{
         handle::{library, trampoline},
-        loops::access::Lent,
+        loops::access::AdoptedRange,
     },
     numpy_abi::{self, NumpyApi, flags::*},
     owner_map::{self, AdoptError},
@@ -86,38 +86,38 @@ struct Owner {
     owner: *mut c_void,
     release: Option<unsafe extern "C" fn(*mut c_void)>,
     /// Where the range starts that the owner map knows, and its payload.
-    lent: Option<(usize, Arc<Lent>)>,
+    range: Option<(usize, Arc<AdoptedRange>)>,
     /// The capsule that holds this, once there is one.
-    keeper: *mut ffi::PyObject,
+    base: *mut ffi::PyObject,
 }
 
-/// Makes a range known to the owner map. Its payload has the lock of the range; whoever adopts the
+/// Makes a range known to the owner map. Its payload has the lock of the range; an adoption of the
 /// same memory again shares it.
-fn lend(start: usize, bytes: usize) -> Result<(usize, Arc<Lent>), AdoptError> {
-    let lent = Arc::new(Lent::default());
-    let payload = NonNull::from(&*lent).cast();
+fn adopt_range(start: usize, bytes: usize) -> Result<(usize, Arc<AdoptedRange>), AdoptError> {
+    let range = Arc::new(AdoptedRange::default());
+    let payload = NonNull::from(&*range).cast();
     let adopted = owner_map::adopt(start..start + bytes, payload)?;
     if adopted.payload == payload {
-        return Ok((start, lent));
+        return Ok((start, range));
     }
-    let known: *const Lent = adopted.payload.as_ptr().cast();
+    let known: *const AdoptedRange = adopted.payload.as_ptr().cast();
     // SAFETY: the payload of a known range came from an `Arc` here, and an owner that has not
     // disowned it yet keeps it; the GIL serves adoption and release.
-    let lent = unsafe {
+    let range = unsafe {
         Arc::increment_strong_count(known);
         Arc::from_raw(known)
     };
-    Ok((start, lent))
+    Ok((start, range))
 }
 
 impl Drop for Owner {
     fn drop(&mut self) {
         // The range leaves the map before its owner dies.
-        if let Some((start, mut lent)) = self.lent.take() {
-            lent.remove_keeper(self.keeper);
+        if let Some((start, mut range)) = self.range.take() {
+            range.remove_base(self.base);
             owner_map::disown(start);
-            if let Some(lent) = Arc::get_mut(&mut lent) {
-                lent.lock.retire();
+            if let Some(range) = Arc::get_mut(&mut range) {
+                range.lock.retire();
             }
         }
         if let Some(release) = self.release {
@@ -152,7 +152,7 @@ pub(super) unsafe extern "C" fn adopt(
     flags: u32,
 ) -> *mut abi::PyObject {
     // Whatever happens, the owner is released once.
-    let mut owner = Owner { owner, release, lent: None, keeper: ptr::null_mut() };
+    let mut owner = Owner { owner, release, range: None, base: ptr::null_mut() };
     boundary(ptr::null_mut(), move |py| {
         let dtype = dtype_of(element)?;
         let kind = dtype.element();
@@ -164,7 +164,7 @@ pub(super) unsafe extern "C" fn adopt(
                 kind.name()
             )));
         }
-        // What the array refers to is there as long as the array, whoever closes its library.
+        // What the array refers to is there as long as the array, even if its library is closed.
         let release = release.map_or(ptr::null(), |release| release as *const c_void);
         library::pin([
             ("the release function", release),
@@ -225,8 +225,10 @@ pub(super) unsafe extern "C" fn adopt(
                      memory that there can be"
                 )));
             };
-            owner.lent =
-                Some(lend(start, bytes).map_err(|error| PyValueError::new_err(error.to_string()))?);
+            owner.range = Some(
+                adopt_range(start, bytes)
+                    .map_err(|error| PyValueError::new_err(error.to_string()))?,
+            );
         }
         let writeable = if flags & abi::ADOPT_READ_ONLY == 0 { NPY_ARRAY_WRITEABLE } else { 0 };
         // NumPy would allocate for a NULL pointer; an empty vector may well have a dangling one.
@@ -243,9 +245,9 @@ pub(super) unsafe extern "C" fn adopt(
                 drop(Box::from_raw(boxed));
                 return Err(error);
             }
-            (*boxed).keeper = capsule;
-            if let Some((_, lent)) = &(*boxed).lent {
-                lent.add_keeper(capsule);
+            (*boxed).base = capsule;
+            if let Some((_, range)) = &(*boxed).range {
+                range.add_base(capsule);
             }
             let array = numpy.new_from_descr(
                 numpy.array_type(),

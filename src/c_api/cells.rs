@@ -144,7 +144,7 @@ pub(super) unsafe extern "C" fn vacate(pointer: *mut c_void, element: *const Ele
 pub(super) unsafe extern "C" fn sweep(element: *const Element) -> usize {
     boundary(0, |_| {
         let elements = if element.is_null() { registry::elements() } else { vec![bare(element)?] };
-        // SAFETY: nobody uses the objects, by contract.
+        // SAFETY: no code uses the objects, by contract.
         Ok(elements.into_iter().map(|element| unsafe { objects::sweep(element) }).sum())
     })
 }

@@ -9,7 +9,7 @@ mod cells;
 mod views;
 
 use crate::{
-    abi::{self, Api, Element, ElementSpec, ElementVTable, Report, Stats, Status},
+    abi::{self, Api, Element, ElementSpec, ElementVTable, ErrorOut, Stats, Status},
     dtype::{
         DType,
         handle::{errors, registry, trampoline},
@@ -102,7 +102,7 @@ fn boundary<T>(failed: T, body: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
 }
 
 /// Runs code that gives up references so that PyO3 knows of the GIL: else it puts them aside until
-/// somebody calls it the next time.
+/// the next call of it.
 ///
 /// # Safety
 /// The GIL is held.
@@ -242,12 +242,12 @@ unsafe extern "C" fn segment_of(pointer: *const c_void) -> *mut c_void {
     })
 }
 
-unsafe extern "C" fn raise(report: *const Report) {
+unsafe extern "C" fn raise(error_out: *const ErrorOut) {
     boundary((), |py| -> PyResult<()> {
-        // SAFETY: NULL or a report by contract.
-        let Some(report) = (unsafe { report.as_ref() }) else {
-            return Err(PyRuntimeError::new_err("a failure without a report: it is NULL"));
+        // SAFETY: NULL or an `ErrorOut` by contract.
+        let Some(error_out) = (unsafe { error_out.as_ref() }) else {
+            return Err(PyRuntimeError::new_err("a failure without an error: it is NULL"));
         };
-        Err(exception(py, &Failure::new(report.kind, report.text())))
+        Err(exception(py, &Failure::new(error_out.kind, error_out.text())))
     });
 }

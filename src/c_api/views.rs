@@ -1,6 +1,6 @@
 //! Cells lent to clients.
 //!
-//! A view never waits: where somebody works on the cells, it is refused. Vacant cells are filled
+//! A view never waits: where another thread works on the cells, it is refused. Vacant cells are filled
 //! with the default value first, so that client code meets objects only.
 
 use super::{arrays, boundary, dtype_of, exception, handle};
@@ -8,7 +8,7 @@ use crate::{
     abi::{self, Element, Status, View, ViewFlags},
     dtype::{
         DType,
-        loops::access::{self, BLOCK, Place, Run},
+        loops::access::{self, BLOCK, LockRange, Run},
     },
     erased::{Cells, ElementType, Exclusive, Failure, rules},
     lock::{Borrow, RawBorrow, SegmentLock},
@@ -26,8 +26,8 @@ use std::ptr::{self, NonNull};
 struct Token {
     /// The array, which the view keeps, keeps the lock.
     borrow: (NonNull<SegmentLock>, RawBorrow),
-    /// The open books of a view that may fill vacant cells, by runs.
-    books: Vec<(Run, Ledger<'static>)>,
+    /// The open ledgers of a view that may fill vacant cells, by runs.
+    ledgers: Vec<(Run, Ledger<'static>)>,
 }
 
 /// The flags that mean something.
@@ -132,7 +132,7 @@ unsafe fn drop_token(token: *mut Token) {
         let token = Box::from_raw(token);
         let (lock, borrow) = token.borrow;
         let borrow = Borrow::from_raw(lock.as_ref(), borrow);
-        for (run, ledger) in token.books {
+        for (run, ledger) in token.ledgers {
             ledger.close(access::cells_of(run, Exclusive::borrowed(&borrow)).as_cells());
         }
         drop(borrow);
@@ -143,7 +143,7 @@ unsafe fn drop_token(token: *mut Token) {
 /// may run any code.
 ///
 /// # Errors
-/// `TypeError` in foreign memory, which has no lock; `BorrowError` where somebody works on the
+/// `TypeError` in foreign memory, which has no lock; `BorrowError` where another thread works on the
 /// cells or was lent them; `VacantError`, or what a default fails with.
 ///
 /// # Safety
@@ -159,7 +159,7 @@ unsafe fn lend(
     // SAFETY: the array is alive.
     let segment = unsafe { access::segment_of(cells.data) };
     // SAFETY: the array is alive.
-    let Some(place) = (unsafe { access::place_of(segment.as_ref(), cells.data) }) else {
+    let Some(lock_range) = (unsafe { access::lock_range_of(segment.as_ref(), cells.data) }) else {
         return Err(Failure::new(
             abi::ERROR_TYPE,
             format!(
@@ -170,26 +170,26 @@ unsafe fn lend(
         ));
     };
     // SAFETY: the array is alive.
-    unsafe { access::pinned(cells.data, || lend_at(element, cells, flags, segment, place)) }
+    unsafe { access::pinned(cells.data, || lend_at(element, cells, flags, segment, lock_range)) }
 }
 
 /// # Safety
-/// As for [`lend`]; `segment` and `place` are those of the cells, which are pinned.
+/// As for [`lend`]; `segment` and `lock_range` are those of the cells, which are pinned.
 unsafe fn lend_at(
     element: &'static ElementType,
     cells: &Grid<'_>,
     flags: ViewFlags,
     segment: Option<Segment>,
-    place: Place<'_>,
+    lock_range: LockRange<'_>,
 ) -> Result<*mut Token, Failure> {
     let borrow = || {
         let (low, high) = cells.extent(element.size());
-        let first = (cells.data as isize + low) as usize - place.base;
+        let first = (cells.data as isize + low) as usize - lock_range.base;
         let range = first..first + (high - low) as usize;
-        place.lock.try_borrow(range, flags & abi::VIEW_WRITE != 0).map_err(access::refused)
+        lock_range.lock.try_borrow(range, flags & abi::VIEW_WRITE != 0).map_err(access::refused)
     };
     let mut borrowed = borrow()?;
-    let mut books = Vec::new();
+    let mut ledgers = Vec::new();
     if flags & abi::VIEW_KEEP_VACANT == 0 {
         // SAFETY: the caller's promise, and the cells are borrowed.
         let mut complete = unsafe { cells.refuse_vacant(element) };
@@ -212,12 +212,12 @@ unsafe fn lend_at(
         cells.runs(element, |_, run| {
             // SAFETY: the caller's promise, and the cells are borrowed for writing.
             let cells = unsafe { access::cells_of(run, Exclusive::borrowed(&borrowed)) };
-            books.push((run, Ledger::open(element, segment, &cells)));
+            ledgers.push((run, Ledger::open(element, segment, &cells)));
             Ok(())
         })?;
     }
-    let borrow = (NonNull::from(place.lock), borrowed.into_raw());
-    Ok(Box::into_raw(Box::new(Token { borrow, books })))
+    let borrow = (NonNull::from(lock_range.lock), borrowed.into_raw());
+    Ok(Box::into_raw(Box::new(Token { borrow, ledgers })))
 }
 
 /// The cells of an array.
@@ -294,7 +294,7 @@ impl Grid<'_> {
     }
 
     /// # Safety
-    /// The cells are those of a living array of the type, and nobody writes to them.
+    /// The cells are those of a living array of the type, and no code writes to them.
     unsafe fn refuse_vacant(&self, element: &'static ElementType) -> Result<(), Failure> {
         if element.zero_is_default() {
             return Ok(());

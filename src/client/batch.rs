@@ -6,7 +6,7 @@ use super::error::Failure;
 use super::guard::{batch, from_panic};
 use super::shared::Shared;
 use super::storage::Storage;
-use crate::abi::{self, Report, Status};
+use crate::abi::{self, ErrorOut, Status};
 use crate::boundary::catch;
 use std::ffi::c_void;
 
@@ -29,13 +29,13 @@ pub(super) unsafe extern "C" fn construct<T: Default + 'static, S: Storage<T>>(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: as above; `cells` are `count` vacant cells, `stride` bytes apart.
     unsafe {
-        batch(shared, report, |done| {
+        batch(shared, error_out, |done| {
             let mut cell = cells;
             while *done < count {
                 S::write(cell, T::default());
@@ -56,13 +56,13 @@ pub(super) unsafe extern "C" fn construct_with<T: 'static, S: Storage<T>>(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: as above; `cells` are `count` vacant cells, `stride` bytes apart.
     unsafe {
-        batch(shared, report, |done| {
+        batch(shared, error_out, |done| {
             let default = shared.default.get().ok_or(Failure::Vacant)?;
             let mut cell = cells;
             while *done < count {
@@ -86,13 +86,13 @@ pub(super) unsafe extern "C" fn copy_construct<T: Clone + 'static, S: Storage<T>
     source: *const u8,
     source_stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: as above; sources are live, destinations vacant, and they do not overlap.
     unsafe {
-        batch(shared, report, |done| {
+        batch(shared, error_out, |done| {
             let (mut to, mut from) = (destination, source);
             while *done < count {
                 S::write(to, (*S::object(from.cast_mut())).clone());
@@ -117,13 +117,13 @@ pub(super) unsafe extern "C" fn assign<T: Clone + 'static, S: Storage<T>>(
     source: *const u8,
     source_stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: as above; both sides are live, and they do not overlap.
     unsafe {
-        batch(shared, report, |done| {
+        batch(shared, error_out, |done| {
             let (mut to, mut from) = (destination, source);
             while *done < count {
                 (*S::object(to)).clone_from(&*S::object(from.cast_mut()));
@@ -145,7 +145,7 @@ pub(super) unsafe extern "C" fn destroy<T: 'static, S: Storage<T>>(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: the context is ours.
     let shared = unsafe { shared::<T>(context) };
@@ -172,8 +172,8 @@ pub(super) unsafe extern "C" fn destroy<T: 'static, S: Storage<T>>(
         match first_panic {
             None => abi::OK,
             Some((error, index)) => {
-                // SAFETY: the report is the caller's.
-                Failure::Error(error).write(unsafe { &mut *report }, shared.name(), index)
+                // SAFETY: the `ErrorOut` is the caller's.
+                Failure::Error(error).write(unsafe { &mut *error_out }, shared.name(), index)
             }
         }
     })

@@ -294,7 +294,7 @@ impl<T: 'static, S: StorageChoice<T>> ElementBuilder<T, S> {
         type Cell<T, S> = <S as StorageChoice<T>>::Decided;
         this.parts.vtable.size = <Cell<T, S> as Storage<T>>::SIZE;
         this.parts.vtable.align = <Cell<T, S> as Storage<T>>::ALIGN;
-        this.parts.vtable.storage = <Cell<T, S> as Storage<T>>::KIND;
+        this.parts.vtable.storage = <Cell<T, S> as Storage<T>>::STORAGE;
         this.parts.vtable.zero_bytes = <Cell<T, S> as Storage<T>>::ZERO;
         this.parts.vtable.vacancy_offset = <Cell<T, S> as Storage<T>>::VACANCY_OFFSET;
         this.parts.vtable.vacancy_size = <Cell<T, S> as Storage<T>>::VACANCY_SIZE;

@@ -5,7 +5,7 @@ use super::error::{Error, Failure};
 use super::guard::batch;
 use super::shared::{Reader, Shared};
 use super::storage::Storage;
-use crate::abi::{self, PyObject, Report, Sink, Status};
+use crate::abi::{self, ErrorOut, PyObject, Sink, Status};
 use std::ffi::c_void;
 use std::fmt::{self, Write};
 use std::str::FromStr;
@@ -51,13 +51,13 @@ pub(super) unsafe extern "C" fn to_text<T: fmt::Display + 'static, S: Storage<T>
     context: *mut c_void,
     cell: *const u8,
     sink: *mut Sink,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: the cell is readable.
     unsafe {
-        batch(shared, report, |_| {
+        batch(shared, error_out, |_| {
             let reader = Reader::<T, S>::new(shared);
             write!(SinkWriter(sink), "{}", reader.value(cell)?).map_err(|_| {
                 Failure::Error(Error::value(format!("{}: formatting failed", shared.name())))
@@ -75,17 +75,17 @@ pub(super) unsafe extern "C" fn from_text<T, S>(
     cell: *mut u8,
     bytes: *const u8,
     size: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status
 where
     T: 'static,
     S: Storage<T>,
 {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: the cell is writable, `bytes` readable for `size`.
     unsafe {
-        batch(shared, report, |_| {
+        batch(shared, error_out, |_| {
             let text = std::str::from_utf8(slice(bytes, size))
                 .map_err(|error| Error::value(format!("{}: {error}", shared.name())))?;
             S::store(cell, hook(&shared.parse, shared)?(text, shared.name())?);
@@ -136,13 +136,13 @@ pub(super) unsafe extern "C" fn save<T: 'static, S: Storage<T>>(
     context: *mut c_void,
     cell: *const u8,
     sink: *mut Sink,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: the cell is readable.
     unsafe {
-        batch(shared, report, |_| {
+        batch(shared, error_out, |_| {
             let reader = Reader::<T, S>::new(shared);
             let bytes = hook(&shared.save, shared)?(reader.value(cell)?)?;
             Ok(SinkWriter(sink).bytes(&bytes)?)
@@ -159,13 +159,13 @@ pub(super) unsafe extern "C" fn load<T: 'static, S: Storage<T>>(
     cell: *mut u8,
     bytes: *const u8,
     size: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: the cell is writable, `bytes` readable for `size`.
     unsafe {
-        batch(shared, report, |_| {
+        batch(shared, error_out, |_| {
             let value = hook(&shared.load, shared)?(slice(bytes, size))?;
             S::store(cell, value);
             Ok(())
@@ -184,13 +184,13 @@ pub(super) unsafe extern "C" fn nonzero<T: 'static, S: Storage<T>>(
     count: usize,
     results: *mut u8,
     result_stride: isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: `count` cells are readable, as many results writable.
     unsafe {
-        batch(shared, report, |done| {
+        batch(shared, error_out, |done| {
             let reader = Reader::<T, S>::new(shared);
             let truth = hook(&shared.nonzero, shared)?;
             let (mut cell, mut result) = (cells, results);
@@ -218,11 +218,11 @@ pub(super) unsafe extern "C" fn heap_bytes<T: 'static, S: Storage<T>>(
 ) -> Status {
     // SAFETY: the context is ours.
     let shared = unsafe { shared::<T>(context) };
-    let own = if S::KIND == abi::STORAGE_BOXED { size_of::<T>() } else { 0 };
-    let mut report = Report::new();
-    // SAFETY: the report is this frame's, `count` cells are readable, `bytes` is writable.
+    let own = if S::STORAGE == abi::STORAGE_BOXED { size_of::<T>() } else { 0 };
+    let mut error_out = ErrorOut::new();
+    // SAFETY: the `ErrorOut` is this frame's, `count` cells are readable, `bytes` is writable.
     unsafe {
-        batch(shared, &raw mut report, |done| {
+        batch(shared, &raw mut error_out, |done| {
             let owned = hook(&shared.heap_bytes, shared)?;
             let mut cell = cells;
             while *done < count {
@@ -245,13 +245,13 @@ pub(super) unsafe extern "C" fn hash<T: 'static, S: Storage<T>>(
     context: *mut c_void,
     cell: *const u8,
     hash: *mut i64,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: the cell is readable, `hash` is writable.
     unsafe {
-        batch(shared, report, |_| {
+        batch(shared, error_out, |_| {
             let reader = Reader::<T, S>::new(shared);
             let value = hook(&shared.hash, shared)?(reader.value(cell)?);
             // Python keeps -1 for errors.
@@ -268,14 +268,14 @@ pub(super) unsafe extern "C" fn hash<T: 'static, S: Storage<T>>(
 pub(super) unsafe extern "C" fn to_python<T: 'static, S: Storage<T>>(
     context: *mut c_void,
     cell: *const u8,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> *mut PyObject {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     let mut object = std::ptr::null_mut();
     // SAFETY: the cell is readable; the GIL is held.
     let status = unsafe {
-        batch(shared, report, |_| {
+        batch(shared, error_out, |_| {
             let reader = Reader::<T, S>::new(shared);
             object = hook(&shared.to_python, shared)?(reader.value(cell)?)?;
             Ok(())
@@ -292,13 +292,13 @@ pub(super) unsafe extern "C" fn from_python<T: 'static, S: Storage<T>>(
     context: *mut c_void,
     cell: *mut u8,
     object: *mut PyObject,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: the cell is writable; the object is alive and the GIL held.
     unsafe {
-        batch(shared, report, |_| {
+        batch(shared, error_out, |_| {
             let value = hook(&shared.from_python, shared)?(object)?;
             S::store(cell, value);
             Ok(())

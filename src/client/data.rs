@@ -5,7 +5,7 @@ use super::error::{Error, Raised};
 use super::handle::ElementHandle;
 use super::runtime::{raise_error, release_reference};
 use super::storage::CellLayout;
-use super::view::Lent;
+use super::view::BorrowedCells;
 use crate::abi::{self, PyObject};
 use crate::boundary::{catch, discard};
 use std::ffi::c_void;
@@ -29,7 +29,7 @@ impl<T: 'static> Adopted<T> {
     /// Ends the elements and frees the memory; see [`abi::Api::adopt`].
     ///
     /// # Safety
-    /// `owner` is a boxed `Adopted<T>` that nobody uses any more.
+    /// `owner` is a boxed `Adopted<T>` that no code uses any more.
     pub(super) unsafe extern "C" fn release(owner: *mut c_void) {
         // SAFETY: the caller's promise.
         let adopted = unsafe { Box::from_raw(owner.cast::<Self>()) };
@@ -157,7 +157,7 @@ impl<T: 'static> ElementHandle<T> {
         }
         let flags = abi::VIEW_WRITE | abi::VIEW_KEEP_VACANT;
         // SAFETY: the GIL is held while this function runs; the array is new.
-        match unsafe { Lent::new(*self, array, flags) } {
+        match unsafe { BorrowedCells::new(*self, array, flags) } {
             Ok(lent) => {
                 for (cell, value) in lent.cells().zip(elements) {
                     // SAFETY: the cell is vacant or live, and lent to us alone.

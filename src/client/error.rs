@@ -1,6 +1,6 @@
 //! What can go wrong in a client's own code, and how it reaches Python.
 
-use crate::abi::{self, Report, Status};
+use crate::abi::{self, ErrorOut, Status};
 use std::borrow::Cow;
 use std::fmt;
 
@@ -127,7 +127,7 @@ impl From<std::num::TryFromIntError> for Error {
     }
 }
 
-/// A Python exception is set in this thread; whoever gets this passes it on.
+/// A Python exception is set in this thread; a function that gets this passes it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Raised;
 
@@ -165,14 +165,14 @@ impl From<Raised> for Failure {
 }
 
 impl Failure {
-    /// Writes the failure into `report`. `type_name` and `index` say where it happened.
+    /// Writes the failure into `error_out`. `type_name` and `index` say where it happened.
     #[cold]
-    pub(super) fn write(self, report: &mut Report, type_name: &str, index: usize) -> Status {
-        report.done = index;
+    pub(super) fn write(self, error_out: &mut ErrorOut, type_name: &str, index: usize) -> Status {
+        error_out.done = index;
         match self {
-            Failure::Error(error) => report.fail(error.kind.code(), &error.message),
+            Failure::Error(error) => error_out.fail(error.kind.code(), &error.message),
             Failure::Raised => abi::RAISED,
-            Failure::Vacant => report.fail(
+            Failure::Vacant => error_out.fail(
                 abi::ERROR_VACANT,
                 &format!("cell {index} holds no object, and {type_name} has no default value"),
             ),

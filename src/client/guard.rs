@@ -3,18 +3,18 @@
 use super::attachment::attached;
 use super::error::{Error, Failure};
 use super::shared::Shared;
-use crate::abi::{self, Report, Status};
+use crate::abi::{self, ErrorOut, Status};
 use crate::boundary::{self, Payload, catch};
 
 /// Runs one batch. `body` counts finished elements in its argument; a failure or a panic is
-/// written to `report` with that count.
+/// written to `error_out` with that count.
 ///
 /// # Safety
-/// `report` points to a writable [`Report`].
+/// `error_out` points to a writable [`ErrorOut`].
 #[inline(always)]
 pub(super) unsafe fn batch<T>(
     shared: &Shared<T>,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
     body: impl FnOnce(&mut usize) -> Result<(), Failure>,
 ) -> Status {
     attached(shared.is_attached(), || {
@@ -25,7 +25,7 @@ pub(super) unsafe fn batch<T>(
             Err(payload) => Failure::Error(from_panic(payload)),
         };
         // SAFETY: the caller's promise.
-        failure.write(unsafe { &mut *report }, shared.name(), done)
+        failure.write(unsafe { &mut *error_out }, shared.name(), done)
     })
 }
 

@@ -50,7 +50,7 @@ impl<T: 'static> ElementHandle<T> {
         let entry = Registered {
             api: self.api,
             element: self.element,
-            storage: self.cell.kind,
+            storage: self.cell.storage,
             zero: self.cell.zero,
             size: self.cell.size,
         };

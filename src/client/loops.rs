@@ -4,7 +4,7 @@ use super::error::Failure;
 use super::guard::batch;
 use super::shared::{Reader, Shared};
 use super::storage::Storage;
-use crate::abi::{LoopFn, Operand, Report, Status};
+use crate::abi::{ErrorOut, LoopFn, Operand, Status};
 use std::ffi::{CString, c_void};
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) unsafe extern "C" fn elementwise<T, S, F, const N: usize>(
     arguments: *const *mut u8,
     dimensions: *const isize,
     strides: *const isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status
 where
     T: 'static,
@@ -60,9 +60,9 @@ where
             dimensions.read() as usize,
         )
     };
-    // SAFETY: the report is the caller's.
+    // SAFETY: the `ErrorOut` is the caller's.
     unsafe {
-        batch(shared, report, |done| {
+        batch(shared, error_out, |done| {
             let reader = Reader::<T, S>::new(shared);
             for index in 0..count {
                 *done = index;
@@ -101,7 +101,7 @@ pub(super) unsafe extern "C" fn generalised<
     arguments: *const *mut u8,
     dimensions: *const isize,
     strides: *const isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status
 where
     T: 'static,
@@ -120,9 +120,9 @@ where
             dimensions.read() as usize,
         )
     };
-    // SAFETY: the report is the caller's.
+    // SAFETY: the `ErrorOut` is the caller's.
     unsafe {
-        batch(shared, report, |done| {
+        batch(shared, error_out, |done| {
             let reader = Reader::<T, S>::new(shared);
             for index in 0..count {
                 *done = index;
@@ -152,7 +152,7 @@ pub(super) unsafe extern "C" fn identity<T, S, F>(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status
 where
     T: 'static,
@@ -161,9 +161,9 @@ where
 {
     // SAFETY: the context is the one made for this function.
     let context = unsafe { &*context.cast::<IdentityContext<T, S, F>>() };
-    // SAFETY: `count` vacant cells, the report is the caller's.
+    // SAFETY: `count` vacant cells, the `ErrorOut` is the caller's.
     unsafe {
-        batch(&context.shared, report, |done| {
+        batch(&context.shared, error_out, |done| {
             let mut cell = cells;
             while *done < count {
                 S::write(cell, (context.make)());
@@ -211,5 +211,5 @@ pub type RawLoop = unsafe extern "C" fn(
     arguments: *const *mut u8,
     dimensions: *const isize,
     strides: *const isize,
-    report: *mut Report,
+    report: *mut ErrorOut,
 ) -> Status;

@@ -19,7 +19,7 @@
 //! | method | for | gives |
 //! |---|---|---|
 //! | [`clone`](ElementBuilder::clone) | `T: Clone` | copies: nearly everything NumPy does |
-//! | [`default`](ElementBuilder::default), [`default_with`](ElementBuilder::default_with) | `T: Default` | the value of cells that nobody filled (`np.zeros`) |
+//! | [`default`](ElementBuilder::default), [`default_with`](ElementBuilder::default_with) | `T: Default` | the value of cells that were never filled (`np.zeros`) |
 //! | [`arithmetic`](ElementBuilder::arithmetic) | `&T + &T`, `-`, `*`, unary `-` | the ufuncs; one by one: `add`, `sub`, `mul`, `neg`, `div`, `rem` |
 //! | [`ordering`](ElementBuilder::ordering), [`partial_ordering`](ElementBuilder::partial_ordering), [`equality`](ElementBuilder::equality) | `T: Ord`, `PartialOrd`, `PartialEq` | comparisons, sorting, `maximum`, .. |
 //! | [`text`](ElementBuilder::text), [`display`](ElementBuilder::display) | `T: Display + FromStr` | printing, reading strings, pickle |
@@ -69,7 +69,7 @@
 //! lend the elements of an array as a [`ReadView`] or [`WriteView`]: N-d and strided for all types,
 //! slices and `ndarray` views for inline ones. [`adopt_raw`], [`take_raw`], [`read_raw`] and
 //! [`write_raw`] are the same on raw pointers. A view excludes conflicting use of the array
-//! while it lasts: whoever comes second gets `denizen.BorrowError`.
+//! while it lasts: the second access gets `denizen.BorrowError`.
 //!
 //! # Threads
 //! Without [`thread_safe`](ElementBuilder::thread_safe) every loop holds the GIL, which is enough

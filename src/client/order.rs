@@ -4,7 +4,7 @@ use super::batch::shared;
 use super::guard::batch;
 use super::shared::Reader;
 use super::storage::Storage;
-use crate::abi::{Report, Status};
+use crate::abi::{ErrorOut, Status};
 use std::cmp::Ordering;
 use std::ffi::c_void;
 
@@ -56,13 +56,13 @@ pub(super) unsafe extern "C" fn compare<T: 'static, S: Storage<T>, O: Order<T>>(
     left: *const u8,
     right: *const u8,
     result: *mut i32,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: both cells are readable, `result` is writable.
     unsafe {
-        batch(shared, report, |_| {
+        batch(shared, error_out, |_| {
             let reader = Reader::<T, S>::new(shared);
             *result = O::compare(reader.value(left)?, reader.value(right)?) as i32;
             Ok(())
@@ -78,13 +78,13 @@ pub(super) unsafe extern "C" fn sort<T: 'static, S: Storage<T>, O: Order<T>>(
     context: *mut c_void,
     cells: *mut u8,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: `cells` are `count` contiguous cells, the caller's alone meanwhile.
     unsafe {
-        batch(shared, report, |done| {
+        batch(shared, error_out, |done| {
             let reader = Reader::<T, S>::new(shared);
             // The comparison cannot fail: a vacant cell without a default is found first.
             for index in 0..count {
@@ -113,13 +113,13 @@ pub(super) unsafe extern "C" fn argsort<T: 'static, S: Storage<T>, O: Order<T>>(
     stride: isize,
     count: usize,
     indices: *mut isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: the context is ours, the report the caller's.
+    // SAFETY: the context is ours, the `ErrorOut` the caller's.
     let shared = unsafe { shared::<T>(context) };
     // SAFETY: `cells` are `count` readable cells, `indices` as many writable indices of them.
     unsafe {
-        batch(shared, report, |done| {
+        batch(shared, error_out, |done| {
             let reader = Reader::<T, S>::new(shared);
             let mut values = Vec::with_capacity(count);
             for index in 0..count {

@@ -124,7 +124,7 @@ impl<T: 'static> ElementHandle<T> {
     /// Lends the elements of an array to read; see [`ReadView`].
     ///
     /// # Errors
-    /// Not an array of this type, or somebody writes to it.
+    /// Not an array of this type, or other code writes to it.
     pub fn read<'py>(&self, array: &Bound<'py, PyAny>) -> PyResult<ReadView<'py, T>> {
         // SAFETY: the GIL is held throughout `'py`, and the view cannot leave this thread.
         unsafe { self.read_raw(array.as_ptr().cast()) }
@@ -134,7 +134,7 @@ impl<T: 'static> ElementHandle<T> {
     /// Lends the elements of an array to write; see [`WriteView`].
     ///
     /// # Errors
-    /// Not a writeable array of this type, its cells overlap, or somebody else uses it.
+    /// Not a writeable array of this type, its cells overlap, or other code uses it.
     pub fn write<'py>(&self, array: &Bound<'py, PyAny>) -> PyResult<WriteView<'py, T>> {
         // SAFETY: the GIL is held throughout `'py`, and the view cannot leave this thread.
         unsafe { self.write_raw(array.as_ptr().cast()) }
@@ -202,7 +202,7 @@ pub fn from_iter<'py, T: 'static>(
 /// Lends the elements of an array of a registered type to read.
 ///
 /// # Errors
-/// T is not registered, `array` is not an array of it, or somebody writes to it.
+/// T is not registered, `array` is not an array of it, or other code writes to it.
 pub fn read<'py, T: 'static>(array: &Bound<'py, PyAny>) -> PyResult<ReadView<'py, T>> {
     handle(array.py())?.read(array)
 }
@@ -210,8 +210,8 @@ pub fn read<'py, T: 'static>(array: &Bound<'py, PyAny>) -> PyResult<ReadView<'py
 /// Lends the elements of an array of a registered type to write.
 ///
 /// # Errors
-/// T is not registered, `array` is not a writeable array of it, its cells overlap, or somebody
-/// else uses it.
+/// T is not registered, `array` is not a writeable array of it, its cells overlap, or other code
+/// uses it.
 pub fn write<'py, T: 'static>(array: &Bound<'py, PyAny>) -> PyResult<WriteView<'py, T>> {
     handle(array.py())?.write(array)
 }

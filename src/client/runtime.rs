@@ -2,7 +2,7 @@
 //! symbols, so that a client needs no binding crate and no particular version of one.
 
 use super::error::{Error, Failure, Raised};
-use crate::abi::{self, Api, CAPSULE_NAME, PyObject, Report};
+use crate::abi::{self, Api, CAPSULE_NAME, ErrorOut, PyObject};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
@@ -140,10 +140,10 @@ unsafe fn raise(exception: *mut PyObject, message: &str) {
 pub(super) unsafe fn raise_error(api: Option<&Api>, error: Error) -> Raised {
     match api {
         Some(api) => {
-            let mut report = Report::new();
-            Failure::Error(error).write(&mut report, "", 0);
-            // SAFETY: the GIL is held, the report is filled.
-            unsafe { (api.raise)(&raw const report) };
+            let mut error_out = ErrorOut::new();
+            Failure::Error(error).write(&mut error_out, "", 0);
+            // SAFETY: the GIL is held, the `ErrorOut` is filled.
+            unsafe { (api.raise)(&raw const error_out) };
         }
         // SAFETY: the GIL is held.
         None => unsafe { raise(python::PyExc_RuntimeError, error.message()) },

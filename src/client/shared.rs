@@ -117,7 +117,7 @@ impl<'a, T: 'static, S: Storage<T>> Reader<'a, T, S> {
     pub(super) fn default_value(&self) -> Result<&T, Failure> {
         if self.default.get().is_none() {
             let make = self.shared.default.get().ok_or(Failure::Vacant)?;
-            // A fresh cell: nobody else sets it, the reader is not shared.
+            // A fresh cell: no other code sets it, the reader is not shared.
             return Ok(self.default.get_or_init(make));
         }
         self.default.get().ok_or(Failure::Vacant)

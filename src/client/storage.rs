@@ -23,7 +23,7 @@ use sealed::Sealed;
 /// unless zero is a default value, and false for every cell that [`Storage::write`] filled.
 pub unsafe trait Storage<T>: Sealed + 'static {
     /// As the runtime knows it.
-    const KIND: abi::Storage;
+    const STORAGE: abi::Storage;
     /// What a zeroed cell means.
     const ZERO: abi::ZeroBytes;
     /// Bytes of a cell.
@@ -64,7 +64,7 @@ pub unsafe trait Storage<T>: Sealed + 'static {
     /// Sorts contiguous cells stably. Whatever `compare` does, they stay a permutation.
     ///
     /// # Safety
-    /// `cells` holds `count` aligned cells that nobody else uses meanwhile.
+    /// `cells` holds `count` aligned cells that no other code uses meanwhile.
     unsafe fn sort_by(
         cells: *mut u8,
         count: usize,
@@ -93,7 +93,7 @@ pub unsafe trait Storage<T>: Sealed + 'static {
 /// Sorts a typed slice of cells.
 ///
 /// # Safety
-/// `cells` points to `count` aligned cells of type C that nobody else uses meanwhile.
+/// `cells` points to `count` aligned cells of type C that no other code uses meanwhile.
 unsafe fn sort_cells<C>(
     cells: *mut u8,
     count: usize,
@@ -151,7 +151,7 @@ macro_rules! inline_storage {
     ($storage:ident, $zero:expr, $vacant:expr) => {
         // SAFETY: the author promised what zero bytes mean when choosing this storage.
         unsafe impl<T: 'static> Storage<T> for $storage {
-            const KIND: abi::Storage = abi::STORAGE_INLINE;
+            const STORAGE: abi::Storage = abi::STORAGE_INLINE;
             const ZERO: abi::ZeroBytes = $zero;
             const SIZE: usize = size_of::<T>();
             const ALIGN: usize = align_of::<T>();
@@ -216,7 +216,7 @@ struct TaggedCell<T> {
 
 // SAFETY: the tag is 0 in a zeroed cell and 1 in one that `write` filled.
 unsafe impl<T: 'static> Storage<T> for Tagged {
-    const KIND: abi::Storage = abi::STORAGE_TAGGED;
+    const STORAGE: abi::Storage = abi::STORAGE_TAGGED;
     const ZERO: abi::ZeroBytes = abi::ZERO_VACANT;
     const SIZE: usize = size_of::<TaggedCell<T>>();
     const ALIGN: usize = align_of::<TaggedCell<T>>();
@@ -264,7 +264,7 @@ unsafe impl<T: 'static> Storage<T> for Tagged {
 
 // SAFETY: a zeroed cell is a null pointer, a filled one comes from a Box and is not null.
 unsafe impl<T: 'static> Storage<T> for Boxed {
-    const KIND: abi::Storage = abi::STORAGE_BOXED;
+    const STORAGE: abi::Storage = abi::STORAGE_BOXED;
     const ZERO: abi::ZeroBytes = abi::ZERO_VACANT;
     const SIZE: usize = size_of::<*mut T>();
     const ALIGN: usize = align_of::<*mut T>();
@@ -337,7 +337,7 @@ macro_rules! either_call {
 
 // SAFETY: every constant and function is that of the same, correct storage.
 unsafe impl<T: 'static> Storage<T> for Automatic {
-    const KIND: abi::Storage = either!(KIND);
+    const STORAGE: abi::Storage = either!(STORAGE);
     const ZERO: abi::ZeroBytes = either!(ZERO);
     const SIZE: usize = either!(SIZE);
     const ALIGN: usize = either!(ALIGN);
@@ -400,7 +400,7 @@ decided!(InlineVacant, InlineDefault, Boxed, Automatic);
 
 /// A storage that is only known at run time.
 pub(crate) struct CellLayout<T> {
-    pub(super) kind: abi::Storage,
+    pub(super) storage: abi::Storage,
     pub(super) zero: abi::ZeroBytes,
     pub(super) size: usize,
     marker: PhantomData<fn() -> T>,
@@ -414,13 +414,13 @@ impl<T> Clone for CellLayout<T> {
 impl<T> Copy for CellLayout<T> {}
 
 impl<T: 'static> CellLayout<T> {
-    pub(super) const fn new(kind: abi::Storage, zero: abi::ZeroBytes, size: usize) -> Self {
-        CellLayout { kind, zero, size, marker: PhantomData }
+    pub(super) const fn new(storage: abi::Storage, zero: abi::ZeroBytes, size: usize) -> Self {
+        CellLayout { storage, zero, size, marker: PhantomData }
     }
 
     /// Whether cells are exactly T.
     pub(super) const fn is_inline(self) -> bool {
-        self.kind == abi::STORAGE_INLINE
+        self.storage == abi::STORAGE_INLINE
     }
 
     /// The object in a live cell.
@@ -429,7 +429,7 @@ impl<T: 'static> CellLayout<T> {
     /// `cell` is live and stored as this layout says.
     #[inline(always)]
     pub(crate) unsafe fn object(self, cell: *mut u8) -> *mut T {
-        if self.kind == abi::STORAGE_BOXED {
+        if self.storage == abi::STORAGE_BOXED {
             // SAFETY: a boxed cell holds a pointer to its object.
             unsafe { cell.cast::<*mut T>().read() }
         } else {
@@ -445,7 +445,7 @@ impl<T: 'static> CellLayout<T> {
     pub(super) unsafe fn is_vacant(self, cell: *const u8) -> bool {
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.kind, self.zero) {
+            match (self.storage, self.zero) {
                 (abi::STORAGE_BOXED, _) => <Boxed as Storage<T>>::is_vacant(cell),
                 (abi::STORAGE_TAGGED, _) => <Tagged as Storage<T>>::is_vacant(cell),
                 (_, abi::ZERO_DEFAULT) => <InlineDefault as Storage<T>>::is_vacant(cell),
@@ -461,7 +461,7 @@ impl<T: 'static> CellLayout<T> {
     pub(super) unsafe fn store(self, cell: *mut u8, value: T) {
         // SAFETY: the caller's promise.
         unsafe {
-            match (self.kind, self.zero) {
+            match (self.storage, self.zero) {
                 (abi::STORAGE_BOXED, _) => <Boxed as Storage<T>>::store(cell, value),
                 (abi::STORAGE_TAGGED, _) => <Tagged as Storage<T>>::store(cell, value),
                 (_, abi::ZERO_DEFAULT) => <InlineDefault as Storage<T>>::store(cell, value),

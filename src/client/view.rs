@@ -10,22 +10,22 @@ use crate::abi::{self, MAX_DIMENSIONS, PyObject, View, ViewFlags};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// Cells lent by the runtime, given back on drop.
-pub(super) struct Lent<T: 'static> {
+/// Cells borrowed from the runtime, given back on drop.
+pub(super) struct BorrowedCells<T: 'static> {
     view: Box<View>,
     handle: ElementHandle<T>,
     geometry: Geometry,
 }
 
-impl<T: 'static> Drop for Lent<T> {
+impl<T: 'static> Drop for BorrowedCells<T> {
     fn drop(&mut self) {
-        // SAFETY: whoever made the view promised that the GIL is held as long as it lasts; the
-        // view is the one that was lent, and this runs once.
+        // SAFETY: the maker of the view promised that the GIL is held as long as it lasts; the
+        // view is the one that was borrowed, and this runs once.
         unsafe { (self.handle.api().release_view)(&raw mut *self.view) };
     }
 }
 
-impl<T: 'static> Lent<T> {
+impl<T: 'static> BorrowedCells<T> {
     /// Borrows the cells of an array.
     ///
     /// # Safety
@@ -56,7 +56,7 @@ impl<T: 'static> Lent<T> {
             shape: view.shape[..rank].iter().map(|&size| size as usize).collect(),
             strides: view.strides[..rank].to_vec(),
         };
-        Ok(Lent { view, handle, geometry })
+        Ok(BorrowedCells { view, handle, geometry })
     }
 
     pub(super) fn cells(&self) -> Positions<'_> {
@@ -134,7 +134,7 @@ impl<'a, T> Iterator for IterMut<'a, T> {
 
 impl<T> ExactSizeIterator for IterMut<'_, T> {}
 
-/// The elements of an array, shared with other readers; nobody writes them while it lasts.
+/// The elements of an array, shared with other readers; no code writes them while it lasts.
 ///
 /// Nothing that it lends outlives it:
 /// ```compile_fail,E0505
@@ -157,7 +157,7 @@ impl<T> ExactSizeIterator for IterMut<'_, T> {}
 /// }
 /// ```
 pub struct ReadView<'py, T: 'static> {
-    lent: Lent<T>,
+    cells: BorrowedCells<T>,
     marker: PhantomData<(&'py (), *const T)>,
 }
 
@@ -178,7 +178,7 @@ pub struct ReadView<'py, T: 'static> {
 /// }
 /// ```
 pub struct WriteView<'py, T: 'static> {
-    lent: Lent<T>,
+    cells: BorrowedCells<T>,
     marker: PhantomData<(&'py (), *mut T)>,
 }
 
@@ -187,17 +187,17 @@ macro_rules! reading {
         impl<T: 'static> $view<'_, T> {
             /// Elements along each dimension.
             pub fn shape(&self) -> &[usize] {
-                &self.lent.geometry.shape
+                &self.cells.geometry.shape
             }
 
             /// Bytes from one element to the next along each dimension.
             pub fn strides(&self) -> &[isize] {
-                &self.lent.geometry.strides
+                &self.cells.geometry.strides
             }
 
             /// How many elements.
             pub fn len(&self) -> usize {
-                self.lent.geometry.len()
+                self.cells.geometry.len()
             }
 
             /// Whether there are none.
@@ -207,14 +207,14 @@ macro_rules! reading {
 
             /// The element at an index; `None` outside the shape.
             pub fn get(&self, index: &[usize]) -> Option<&T> {
-                let cell = self.lent.geometry.cell(index)?;
+                let cell = self.cells.geometry.cell(index)?;
                 // SAFETY: every cell of a view is live, and stays so while it is borrowed.
-                Some(unsafe { &*self.lent.cell().object(cell) })
+                Some(unsafe { &*self.cells.cell().object(cell) })
             }
 
             /// All elements in row-major order.
             pub fn iter(&self) -> Iter<'_, T> {
-                Iter { positions: self.lent.cells(), cell: self.lent.cell(), marker: PhantomData }
+                Iter { positions: self.cells.cells(), cell: self.cells.cell(), marker: PhantomData }
             }
 
             /// All elements of a contiguous array, without a copy.
@@ -222,7 +222,7 @@ macro_rules! reading {
             /// # Errors
             /// T is not stored inline, or the array is not contiguous in row-major order.
             pub fn as_slice(&self) -> Result<&[T], Error> {
-                let data = self.lent.contiguous()?;
+                let data = self.cells.contiguous()?;
                 // SAFETY: contiguous inline cells are `len` values of T, all live and unchanged
                 // while the view is borrowed.
                 Ok(unsafe { std::slice::from_raw_parts(data, self.len()) })
@@ -235,7 +235,7 @@ macro_rules! reading {
             #[cfg(feature = "ndarray")]
             pub fn as_ndarray(&self) -> Result<ndarray::ArrayViewD<'_, T>, Error> {
                 // SAFETY: every cell of a view is live and unchanged while it is borrowed.
-                unsafe { super::nd::borrow(self.lent.cell(), &self.lent.geometry) }
+                unsafe { super::nd::borrow(self.cells.cell(), &self.cells.geometry) }
             }
         }
 
@@ -265,14 +265,14 @@ fn outside(index: &[usize], shape: &[usize]) -> ! {
 impl<T: 'static> WriteView<'_, T> {
     /// The element at an index; `None` outside the shape.
     pub fn get_mut(&mut self, index: &[usize]) -> Option<&mut T> {
-        let cell = self.lent.geometry.cell(index)?;
+        let cell = self.cells.geometry.cell(index)?;
         // SAFETY: every cell of a view is live, and the view is borrowed exclusively.
-        Some(unsafe { &mut *self.lent.cell().object(cell) })
+        Some(unsafe { &mut *self.cells.cell().object(cell) })
     }
 
     /// All elements in row-major order.
     pub fn iter_mut(&mut self) -> IterMut<'_, T> {
-        IterMut { positions: self.lent.cells(), cell: self.lent.cell(), marker: PhantomData }
+        IterMut { positions: self.cells.cells(), cell: self.cells.cell(), marker: PhantomData }
     }
 
     /// All elements of a contiguous array, without a copy.
@@ -280,7 +280,7 @@ impl<T: 'static> WriteView<'_, T> {
     /// # Errors
     /// T is not stored inline, or the array is not contiguous in row-major order.
     pub fn as_mut_slice(&mut self) -> Result<&mut [T], Error> {
-        let data = self.lent.contiguous()?;
+        let data = self.cells.contiguous()?;
         // SAFETY: contiguous inline cells are `len` values of T, all live, and the view is
         // borrowed exclusively.
         Ok(unsafe { std::slice::from_raw_parts_mut(data, self.len()) })
@@ -294,16 +294,16 @@ impl<T: 'static> WriteView<'_, T> {
     pub fn as_ndarray_mut(&mut self) -> Result<ndarray::ArrayViewMutD<'_, T>, Error> {
         // SAFETY: every cell of a view is live, they are disjoint, and the view is borrowed
         // exclusively.
-        unsafe { super::nd::borrow_mut(self.lent.cell(), &self.lent.geometry) }
+        unsafe { super::nd::borrow_mut(self.cells.cell(), &self.cells.geometry) }
     }
 }
 
 impl<T: 'static, const N: usize> IndexMut<[usize; N]> for WriteView<'_, T> {
     fn index_mut(&mut self, index: [usize; N]) -> &mut T {
-        match self.lent.geometry.cell(&index) {
+        match self.cells.geometry.cell(&index) {
             // SAFETY: every cell of a view is live, and the view is borrowed exclusively.
-            Some(cell) => unsafe { &mut *self.lent.cell().object(cell) },
-            None => outside(&index, &self.lent.geometry.shape),
+            Some(cell) => unsafe { &mut *self.cells.cell().object(cell) },
+            None => outside(&index, &self.cells.geometry.shape),
         }
     }
 }
@@ -316,11 +316,11 @@ impl<T: 'static> ElementHandle<T> {
     /// is a live object.
     ///
     /// # Errors
-    /// With a Python exception set: not an array of this type, or somebody writes to it.
+    /// With a Python exception set: not an array of this type, or other code writes to it.
     pub unsafe fn read_raw<'py>(&self, array: *mut PyObject) -> Result<ReadView<'py, T>, Raised> {
         // SAFETY: the caller's promise.
-        let lent = unsafe { Lent::new(*self, array, 0) }?;
-        Ok(ReadView { lent, marker: PhantomData })
+        let cells = unsafe { BorrowedCells::new(*self, array, 0) }?;
+        Ok(ReadView { cells, marker: PhantomData })
     }
 
     /// Lends the elements of an array of this type to write.
@@ -330,11 +330,11 @@ impl<T: 'static> ElementHandle<T> {
     ///
     /// # Errors
     /// With a Python exception set: not a writeable array of this type, its cells overlap (a
-    /// broadcast array), or somebody else uses it.
+    /// broadcast array), or other code uses it.
     pub unsafe fn write_raw<'py>(&self, array: *mut PyObject) -> Result<WriteView<'py, T>, Raised> {
         // SAFETY: the caller's promise.
-        let lent = unsafe { Lent::new(*self, array, abi::VIEW_WRITE) }?;
-        if !lent.geometry.is_disjoint(self.cell.size) {
+        let cells = unsafe { BorrowedCells::new(*self, array, abi::VIEW_WRITE) }?;
+        if !cells.geometry.is_disjoint(self.cell.size) {
             let error = Error::new(
                 ErrorKind::Borrow,
                 "cells of the array overlap, so they cannot be lent to write",
@@ -342,7 +342,7 @@ impl<T: 'static> ElementHandle<T> {
             // SAFETY: the GIL is held.
             return Err(unsafe { raise_error(Some(self.api), error) });
         }
-        Ok(WriteView { lent, marker: PhantomData })
+        Ok(WriteView { cells, marker: PhantomData })
     }
 }
 

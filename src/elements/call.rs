@@ -1,7 +1,7 @@
 //! One call of an inner loop: its operands, and how far it has come.
 
 use super::NumberError;
-use crate::abi::{OK, Report, Status};
+use crate::abi::{ErrorOut, OK, Status};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The arguments of a [`crate::abi::LoopFn`].
@@ -13,7 +13,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Runs `body` as the body of a loop: its error, or a panic in it, becomes the report.
+    /// Runs `body` as the body of a loop: its error, or a panic in it, becomes the `ErrorOut`.
     ///
     /// # Safety
     /// The arguments are those of a [`crate::abi::LoopFn`] call whose operands are what `body`
@@ -23,11 +23,11 @@ impl Call {
         arguments: *const *mut u8,
         dimensions: *const isize,
         strides: *const isize,
-        report: *mut Report,
+        error_out: *mut ErrorOut,
         body: impl FnOnce(&Call) -> Result<(), NumberError>,
     ) -> Status {
-        // SAFETY: the caller of a loop provides a report.
-        let done = unsafe { &raw mut (*report).done };
+        // SAFETY: the caller of a loop provides an `ErrorOut`.
+        let done = unsafe { &raw mut (*error_out).done };
         let call = Call { arguments, dimensions, strides, done };
         let error = match catch_unwind(AssertUnwindSafe(|| body(&call))) {
             Ok(Ok(())) => return OK,
@@ -35,7 +35,7 @@ impl Call {
             Err(payload) => NumberError::from_panic(&*payload),
         };
         // SAFETY: as above; no other reference to it exists.
-        unsafe { &mut *report }.fail(error.kind(), &error.to_string())
+        unsafe { &mut *error_out }.fail(error.kind(), &error.to_string())
     }
 
     /// Where operand `index` starts.
@@ -68,7 +68,7 @@ impl Call {
     /// Notes that the outputs before `index` are written.
     #[inline(always)]
     pub fn done(&self, index: usize) {
-        // SAFETY: the report outlives the call.
+        // SAFETY: the `ErrorOut` outlives the call.
         unsafe { *self.done = index };
     }
 }
@@ -82,14 +82,18 @@ macro_rules! loop_fn {
             arguments: *const *mut u8,
             dimensions: *const isize,
             strides: *const isize,
-            report: *mut crate::abi::Report,
+            error_out: *mut crate::abi::ErrorOut,
         ) -> crate::abi::Status {
             // SAFETY: the runtime calls a loop with the operands it was registered for, which
             // the table states beside the body.
             unsafe {
-                crate::elements::call::Call::run(arguments, dimensions, strides, report, |call| {
-                    $body(call)
-                })
+                crate::elements::call::Call::run(
+                    arguments,
+                    dimensions,
+                    strides,
+                    error_out,
+                    |call| $body(call),
+                )
             }
         }
         entry as crate::abi::LoopFn

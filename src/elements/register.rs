@@ -4,7 +4,7 @@ use super::call::loop_fn;
 use super::integer::{self, IntegerHelpers};
 use super::mixed;
 use super::rational::{self, RationalHelpers};
-use crate::abi::{Api, ERROR_RUNTIME, PyObject, Report};
+use crate::abi::{Api, ERROR_RUNTIME, ErrorOut, PyObject};
 use crate::client::{Casting, Definition, ElementBuilder, InlineDefault, OperandType, Raised};
 
 /// The module in the types' names.
@@ -59,10 +59,10 @@ unsafe fn define<T>(
     api: &'static Api,
 ) -> Result<Definition<T>, Raised> {
     builder.define(MODULE).map_err(|error| {
-        let mut report = Report::new();
-        report.fail(ERROR_RUNTIME, error.message());
-        // SAFETY: the GIL is held, the report is filled.
-        unsafe { (api.raise)(&raw const report) };
+        let mut error_out = ErrorOut::new();
+        error_out.fail(ERROR_RUNTIME, error.message());
+        // SAFETY: the GIL is held, the `ErrorOut` is filled.
+        unsafe { (api.raise)(&raw const error_out) };
         Raised
     })
 }

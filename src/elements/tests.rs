@@ -1,7 +1,7 @@
 //! The descriptions of the bundled types: what the runtime will be told.
 
 use super::{integer, rational};
-use crate::abi::{ERROR_MEMORY, FAILED, OK, Report, STORAGE_INLINE, ZERO_DEFAULT};
+use crate::abi::{ERROR_MEMORY, ErrorOut, FAILED, OK, STORAGE_INLINE, ZERO_DEFAULT};
 use crate::client::{Definition, ElementBuilder, InlineDefault, element};
 use crate::elements::{Integer, Rational, boxed};
 use std::collections::HashSet;
@@ -58,19 +58,19 @@ fn copies_moves_and_ends_are_balanced() {
     source[4] = big.neg();
     let mut cells = vec![0u64; 6];
     let cells_pointer: *mut u8 = cells.as_mut_ptr().cast();
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     // SAFETY: six cells each; vacant ones are constructed, live ones assigned, then destroyed.
     unsafe {
         let context = vtable.context;
         let from = source.as_ptr().cast();
-        assert_eq!(copy(context, cells_pointer, 8, from, 8, 6, &raw mut report), OK);
+        assert_eq!(copy(context, cells_pointer, 8, from, 8, 6, &raw mut error_out), OK);
         assert_eq!(boxed::live() - before, 5);
         // In reverse: big over small, small over big, big over big.
         let last = source.as_ptr().add(5).cast();
-        assert_eq!(assign(context, cells_pointer, 8, last, -8, 6, &raw mut report), OK);
+        assert_eq!(assign(context, cells_pointer, 8, last, -8, 6, &raw mut error_out), OK);
         assert_eq!(boxed::live() - before, 5);
         assert_eq!(*cells_pointer.cast::<Integer>().add(1), big.neg());
-        assert_eq!(destroy(context, cells_pointer, 8, 6, &raw mut report), OK);
+        assert_eq!(destroy(context, cells_pointer, 8, 6, &raw mut error_out), OK);
     }
     drop((source, big));
     assert_eq!(boxed::live(), before);
@@ -98,7 +98,7 @@ fn running_out_of_memory_is_a_memory_error() {
     let function = entry.function.expect("a loop with a function");
     let mut cell = Integer::ZERO;
     let pointer: *mut u8 = (&raw mut cell).cast();
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     // SAFETY: one element, which is input and output.
     let status = unsafe {
         function(
@@ -106,8 +106,8 @@ fn running_out_of_memory_is_a_memory_error() {
             [pointer, pointer].as_ptr(),
             [1isize].as_ptr(),
             [8isize, 8].as_ptr(),
-            &raw mut report,
+            &raw mut error_out,
         )
     };
-    assert_eq!((status, report.kind, report.done), (FAILED, ERROR_MEMORY, 0));
+    assert_eq!((status, error_out.kind, error_out.done), (FAILED, ERROR_MEMORY, 0));
 }

@@ -36,7 +36,7 @@ impl<'a> Exclusive<'a> {
 /// A run of cells that may be read for `'a`.
 ///
 /// Invariant (`cells-readable`): every cell `pointer + i * stride`, `i < count`, is memory of one
-/// element's size, readable for `'a`, and nobody writes to it meanwhile but this thread through
+/// element's size, readable for `'a`, and no code writes to it meanwhile but this thread through
 /// the destination run of the same call.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells<'a> {

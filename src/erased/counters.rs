@@ -13,7 +13,7 @@ use crate::{
 
 /// What one operation did to objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct CountDelta {
     /// Objects constructed, copies included.
     pub constructed: u64,
     /// Objects destroyed.
@@ -26,8 +26,8 @@ pub struct Tally {
     pub reconciled: u64,
 }
 
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Tally) {
+impl std::ops::AddAssign for CountDelta {
+    fn add_assign(&mut self, other: CountDelta) {
         self.constructed += other.constructed;
         self.destroyed += other.destroyed;
         self.relocated += other.relocated;
@@ -59,15 +59,15 @@ pub struct Counters {
 impl Counters {
     /// Adds what an operation did.
     #[inline]
-    pub fn add(&self, tally: Tally) {
+    pub fn add(&self, delta: CountDelta) {
         // A thread that is ending has given its slot back.
-        self.add_in(THREAD_SLOT.try_with(|slot| slot.0).unwrap_or(SHARED), tally);
+        self.add_in(THREAD_SLOT.try_with(|slot| slot.0).unwrap_or(SHARED), delta);
     }
 
     /// Adds to a slot that this thread has taken, or to the shared one.
     #[inline]
-    fn add_in(&self, index: usize, tally: Tally) {
-        let Tally { constructed, destroyed, relocated, foreign, reconciled } = tally;
+    fn add_in(&self, index: usize, delta: CountDelta) {
+        let CountDelta { constructed, destroyed, relocated, foreign, reconciled } = delta;
         let amounts = [constructed, destroyed, relocated, foreign, reconciled];
         for (counter, amount) in self.slots[index].0.iter().zip(amounts) {
             if amount == 0 {
@@ -123,7 +123,7 @@ static SLOT_TABLE: SlotTable = SlotTable(AtomicU32::new(0));
 
 #[cfg_attr(all(loom, not(test)), expect(dead_code, reason = "loom's tests use the protocol alone"))]
 impl SlotTable {
-    /// A slot that nobody else has, or the shared one.
+    /// A slot that no other thread has, or the shared one.
     fn take(&self) -> usize {
         let mut taken = self.0.load(Relaxed);
         loop {
@@ -140,7 +140,7 @@ impl SlotTable {
 
     fn give_back(&self, index: usize) {
         if index != SHARED {
-            // What was counted there goes on to whoever takes the slot next.
+            // What was counted there goes on to the thread that takes the slot next.
             self.0.fetch_and(!(1 << index), AcqRel);
         }
     }
@@ -183,7 +183,11 @@ mod tests {
             for _ in 0..48 {
                 scope.spawn(|| {
                     for _ in 0..1000 {
-                        counters.add(Tally { constructed: 3, destroyed: 2, ..Tally::default() });
+                        counters.add(CountDelta {
+                            constructed: 3,
+                            destroyed: 2,
+                            ..CountDelta::default()
+                        });
                     }
                 });
             }
@@ -207,8 +211,8 @@ mod loom_tests {
             let shared = Arc::new((SlotTable(AtomicU32::new(0)), Counters::default()));
             let count = |(table, counters): &(SlotTable, Counters)| {
                 let index = table.take();
-                counters.add_in(index, Tally { constructed: 3, ..Tally::default() });
-                counters.add_in(index, Tally { destroyed: 1, ..Tally::default() });
+                counters.add_in(index, CountDelta { constructed: 3, ..CountDelta::default() });
+                counters.add_in(index, CountDelta { destroyed: 1, ..CountDelta::default() });
                 table.give_back(index);
             };
             let others: Vec<_> = (1..threads)

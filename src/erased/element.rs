@@ -1,27 +1,14 @@
 //! An element type: a client's vtable, checked once, behind methods that return `Result`s.
 
-use super::{Cells, CellsMut, Counters, Exclusive, Failure, Vacancy};
-use crate::abi::{self, ElementVTable, Report};
-use std::{
-    alloc::Layout,
-    ffi::{CStr, c_char},
-    mem::MaybeUninit,
+use super::{
+    Cells, CellsMut, Counters, Failure, InvalidElement, SpareCell, Vacancy, read_vtable,
+    vtable::{check_object, text},
 };
+use crate::abi::{self, ElementVTable, ErrorOut};
+use std::alloc::Layout;
 
 /// Largest alignment of an element.
 const MAX_ALIGN: usize = 4096;
-
-/// Why a vtable was refused.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidElement(pub String);
-
-impl std::fmt::Display for InvalidElement {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for InvalidElement {}
 
 /// How a registered type differs from what a client has under its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -127,10 +114,10 @@ impl ElementType {
         })
     }
 
-    /// The same type, with functions whose elements are counted and can be made to fail.
+    /// The same type, with functions in which each element can be made to fail.
     #[must_use]
-    pub fn counted(self) -> Self {
-        ElementType { vtable: super::counting::counted(self.vtable), ..self }
+    pub fn fault_injected(self) -> Self {
+        ElementType { vtable: crate::faults::elements::fault_injected(self.vtable), ..self }
     }
 
     /// `module.Name`.
@@ -254,7 +241,7 @@ impl ElementType {
     }
 
     /// Whether objects can be copied. Those that only move are lent where others are copied
-    /// (`segment::LoanHooks`).
+    /// (`segment::ProxyHooks`).
     #[inline]
     pub fn is_copyable(&self) -> bool {
         self.vtable.copy_construct.is_some()
@@ -300,7 +287,7 @@ impl ElementType {
         let Some(construct) = self.vtable.construct else {
             return Err(self.no_default());
         };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe {
             construct(
@@ -308,10 +295,10 @@ impl ElementType {
                 cells.address(0),
                 cells.stride(),
                 cells.len(),
-                &mut report,
+                &mut error_out,
             )
         };
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
     /// Copies live objects into vacant cells, in order.
@@ -327,7 +314,7 @@ impl ElementType {
         let Some(copy) = self.vtable.copy_construct else {
             return Err(self.not_copyable());
         };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe {
             copy(
@@ -337,12 +324,12 @@ impl ElementType {
                 from.address(0),
                 from.stride(),
                 to.len(),
-                &mut report,
+                &mut error_out,
             )
         };
-        let done = if status == abi::OK { to.len() } else { report.done };
-        self.book_copies(to.as_cells(), done);
-        Failure::check(status, &report)
+        let done = if status == abi::OK { to.len() } else { error_out.done };
+        self.record_copies(to.as_cells(), done);
+        Failure::check(status, &error_out)
     }
 
     /// Copies live objects over live objects, in order.
@@ -363,7 +350,7 @@ impl ElementType {
             }
             return Ok(());
         };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe {
             assign(
@@ -373,12 +360,12 @@ impl ElementType {
                 from.address(0),
                 from.stride(),
                 to.len(),
-                &mut report,
+                &mut error_out,
             )
         };
-        let done = if status == abi::OK { to.len() } else { report.done };
-        self.book_copies(to.as_cells(), done);
-        Failure::check(status, &report)
+        let done = if status == abi::OK { to.len() } else { error_out.done };
+        self.record_copies(to.as_cells(), done);
+        Failure::check(status, &error_out)
     }
 
     /// Assignment for types without one: copy to a spare cell, destroy the old value, move the
@@ -418,7 +405,7 @@ impl ElementType {
     pub unsafe fn relocate(&self, to: CellsMut<'_>, from: CellsMut<'_>) -> Result<(), Failure> {
         debug_assert_eq!(to.len(), from.len());
         if let Some(relocate) = self.vtable.relocate {
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             // SAFETY: the vtable's contract and the caller's promise.
             let status = unsafe {
                 relocate(
@@ -428,10 +415,10 @@ impl ElementType {
                     from.address(0),
                     from.stride(),
                     to.len(),
-                    &mut report,
+                    &mut error_out,
                 )
             };
-            return Failure::check(status, &report);
+            return Failure::check(status, &error_out);
         }
         // SAFETY: the caller's promise; a type without `relocate` moves as bytes.
         unsafe { self.move_bytes(to, from) };
@@ -471,12 +458,18 @@ impl ElementType {
         let Some(destroy) = self.vtable.destroy else {
             return Ok(());
         };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe {
-            destroy(self.vtable.context, cells.address(0), cells.stride(), cells.len(), &mut report)
+            destroy(
+                self.vtable.context,
+                cells.address(0),
+                cells.stride(),
+                cells.len(),
+                &mut error_out,
+            )
         };
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
     /// The failure of reading a vacant cell of a type without a default.
@@ -507,167 +500,4 @@ impl std::fmt::Debug for ElementType {
             .field("vacancy", &self.vacancy)
             .finish_non_exhaustive()
     }
-}
-
-/// Copies a client's vtable, of this version or of an older or newer minor one.
-///
-/// # Errors
-/// [`InvalidElement`] where it is no vtable, or that of another major version.
-///
-/// # Safety
-/// `vtable` is NULL or points to `struct_size` readable bytes of a vtable.
-pub unsafe fn read_vtable(vtable: *const ElementVTable) -> Result<ElementVTable, InvalidElement> {
-    // SAFETY: the caller's promise; `struct_size` is the first member of every version.
-    let vtable = unsafe { read_prefixed(vtable, |v| v.struct_size, MINIMAL_VTABLE) }
-        .map_err(|error| InvalidElement(format!("element vtable: {error}")))?;
-    // Another major version may have its members elsewhere, so nothing else is read before.
-    if vtable.abi_version >> 16 != abi::ABI_VERSION >> 16 {
-        return Err(InvalidElement(format!(
-            "element vtable: built for element interface {}.{}, this runtime speaks {}.{}",
-            vtable.abi_version >> 16,
-            vtable.abi_version & 0xffff,
-            abi::ABI_VERSION >> 16,
-            abi::ABI_VERSION & 0xffff
-        )));
-    }
-    Ok(vtable)
-}
-
-/// Whether size and alignment of the object can be those of what is in the cell.
-fn check_object(vtable: &ElementVTable) -> Result<(), String> {
-    let (size, align) = (vtable.object_size, vtable.object_align);
-    if size == 0 && align == 0 {
-        return Ok(());
-    }
-    if !align.is_power_of_two() || !size.is_multiple_of(align) {
-        return Err(format!(
-            "`object_size`, {size}, is not a multiple of `object_align`, {align}, a power of two"
-        ));
-    }
-    let fits = match vtable.storage {
-        abi::STORAGE_INLINE => (size, align) == (vtable.size, vtable.align),
-        abi::STORAGE_TAGGED => size < vtable.size && align <= vtable.align,
-        _ => true,
-    };
-    if fits {
-        return Ok(());
-    }
-    Err(format!(
-        "an object of {size} bytes aligned to {align} (`object_size`, `object_align`) does not fit \
-         the cell of {} aligned to {}",
-        vtable.size, vtable.align
-    ))
-}
-
-/// A zeroed, aligned cell outside any array, for one object on its way.
-pub struct SpareCell<'a> {
-    element: &'a ElementType,
-    pointer: *mut u8,
-    /// Cells up to this size and alignment need no allocation.
-    small: MaybeUninit<SmallCell>,
-}
-
-#[repr(align(16))]
-struct SmallCell {
-    _bytes: [u8; 64],
-}
-
-impl<'a> SpareCell<'a> {
-    /// A vacant cell.
-    ///
-    /// # Errors
-    /// There is no memory for a large one.
-    pub fn new(element: &'a ElementType) -> Result<Self, Failure> {
-        let mut pointer = std::ptr::null_mut();
-        if !Self::is_small(element) {
-            // SAFETY: size and alignment were checked at registration; the size is not 0.
-            pointer = unsafe { std::alloc::alloc_zeroed(Self::layout(element)) };
-            if pointer.is_null() {
-                return Err(Failure::new(
-                    abi::ERROR_MEMORY,
-                    format!("no memory for one {} of {} bytes", element.name(), element.size()),
-                ));
-            }
-        }
-        Ok(SpareCell { element, pointer, small: MaybeUninit::zeroed() })
-    }
-
-    fn is_small(element: &ElementType) -> bool {
-        element.size() <= size_of::<SmallCell>() && element.align() <= align_of::<SmallCell>()
-    }
-
-    fn layout(element: &ElementType) -> Layout {
-        Layout::from_size_align(element.size(), element.align()).unwrap_or(Layout::new::<u8>())
-    }
-
-    /// The cell. Whoever makes it live must make it vacant again (by moving or destroying the
-    /// object) before the spare cell goes.
-    pub fn cells(&mut self) -> CellsMut<'_> {
-        let pointer =
-            if self.pointer.is_null() { self.small.as_mut_ptr().cast() } else { self.pointer };
-        // SAFETY: one cell's memory, ours alone while `self` is lent.
-        unsafe { CellsMut::new(pointer, self.element.size() as isize, 1, Exclusive::own()) }
-    }
-}
-
-impl Drop for SpareCell<'_> {
-    fn drop(&mut self) {
-        if !self.pointer.is_null() {
-            // SAFETY: allocated in `new` with the same layout.
-            unsafe { std::alloc::dealloc(self.pointer, Self::layout(self.element)) };
-        }
-    }
-}
-
-/// No struct of the interface will ever have more bytes: what says so was never filled in.
-const MAX_STRUCT_SIZE: usize = 1 << 16;
-
-/// Bytes that every vtable has: up to and with `destroy`.
-const MINIMAL_VTABLE: usize = std::mem::offset_of!(ElementVTable, compare);
-
-/// Copies a size-prefixed struct; members beyond the client's size are zero.
-///
-/// # Safety
-/// `source` is NULL or points to as many readable bytes as the member that `size_of` reads says,
-/// that member being the first, and zero bytes are valid for every member after `minimal`.
-pub unsafe fn read_prefixed<T: Copy>(
-    source: *const T,
-    size_of: impl Fn(&T) -> usize,
-    minimal: usize,
-) -> Result<T, String> {
-    if source.is_null() {
-        return Err("NULL".into());
-    }
-    let mut copy = MaybeUninit::<T>::zeroed();
-    // SAFETY: the first member, the size, is there in every version; the rest is zero, which is
-    // valid for every member of the structs this is called for.
-    let claimed = unsafe {
-        copy.as_mut_ptr().cast::<usize>().write(source.cast::<usize>().read_unaligned());
-        size_of(copy.assume_init_ref())
-    };
-    if claimed < minimal {
-        return Err(format!(
-            "`struct_size`, {claimed}, is smaller than that of the first version, {minimal}"
-        ));
-    }
-    if claimed > MAX_STRUCT_SIZE {
-        return Err(format!("`struct_size`, {claimed}, is not the size of such a struct"));
-    }
-    // SAFETY: `claimed` bytes are readable, and no more than the copy holds are taken.
-    unsafe {
-        copy.as_mut_ptr()
-            .cast::<u8>()
-            .copy_from_nonoverlapping(source.cast(), claimed.min(std::mem::size_of::<T>()));
-        Ok(copy.assume_init())
-    }
-}
-
-/// # Safety
-/// `text` is NULL or NUL-terminated.
-unsafe fn text(text: *const c_char) -> Option<String> {
-    if text.is_null() {
-        return None;
-    }
-    // SAFETY: the caller's promise.
-    unsafe { CStr::from_ptr(text) }.to_str().ok().map(str::to_owned)
 }

@@ -1,6 +1,6 @@
 //! Why an operation on elements failed.
 
-use crate::abi::{self, ErrorKind, Report, Status};
+use crate::abi::{self, ErrorKind, ErrorOut, Status};
 use std::ops::{Deref, DerefMut};
 
 /// A failed batch operation: what happened, and how many elements were done before it.
@@ -49,16 +49,18 @@ impl Failure {
 
     /// Takes a client's answer apart.
     #[inline]
-    pub fn check(status: Status, report: &Report) -> Result<(), Failure> {
+    pub fn check(status: Status, error_out: &ErrorOut) -> Result<(), Failure> {
         match status {
             abi::OK => Ok(()),
-            status => Err(Self::from_report(status, report)),
+            status => Err(Self::from_report(status, error_out)),
         }
     }
 
     #[cold]
-    fn from_report(status: Status, report: &Report) -> Failure {
-        Failure::new(report.kind, report.text()).at(report.done).with_raised(status == abi::RAISED)
+    fn from_report(status: Status, error_out: &ErrorOut) -> Failure {
+        Failure::new(error_out.kind, error_out.text())
+            .at(error_out.done)
+            .with_raised(status == abi::RAISED)
     }
 }
 

@@ -4,23 +4,25 @@
 //! [`ElementType`] wraps a client's vtable: what is function pointers and reports outside is
 //! methods and `Result`s inside. [`rules`] applies the rules of life to cells in any state.
 
-pub(crate) mod around;
 mod cells;
 mod counters;
-pub mod counting;
 mod element;
 mod failure;
 pub mod observer;
 mod registry;
 pub mod rules;
+mod spare_cell;
 mod staging;
 mod vacancy;
+mod vtable;
 
 pub use cells::{Cells, CellsMut, Exclusive};
-pub use counters::{Counters, Tally};
-pub use element::{ElementType, InvalidElement, Mismatch, SpareCell, read_prefixed, read_vtable};
+pub use counters::{CountDelta, Counters};
+pub use element::{ElementType, Mismatch};
 pub use failure::{Details, Failure};
-pub use observer::Place;
+pub use observer::Location;
 pub use registry::{Registry, RegistryError};
+pub use spare_cell::SpareCell;
 pub use staging::Staging;
 pub use vacancy::{CELLS_PER_MASK, Vacancy};
+pub use vtable::{InvalidElement, read_prefixed, read_vtable};

@@ -1,9 +1,9 @@
 //! Who is told what happens to objects and segments while an audit runs.
 //!
-//! Nobody is, usually: [`is_watching`] is one relaxed load and a branch that the processor
+//! Usually there is no observer: [`is_watching`] is one relaxed load and a branch that the processor
 //! predicts, and it stands where objects appeared, went or were copied, or memory was allocated.
 
-use super::{Cells, ElementType, Tally};
+use super::{Cells, CountDelta, ElementType};
 use std::{
     ops::Range,
     ptr::{self, NonNull},
@@ -13,9 +13,9 @@ use std::{
     },
 };
 
-/// Where the objects of a tally are, or were.
+/// Where the objects of a delta are, or were.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
+pub enum Location<'a> {
     /// In a run of cells, as they are after the operation.
     Cells(Cells<'a>),
     /// In the first run of cells; they came from the second.
@@ -34,25 +34,25 @@ pub enum Place<'a> {
 /// The functions of an observer. They are called on every thread, with or without the GIL, perhaps
 /// with locks of segments held; so they take no lock under which a function of denizen is called.
 pub struct Observer {
-    /// An operation was booked.
-    pub booked: fn(element: &ElementType, tally: Tally, place: Place<'_>),
+    /// An operation was recorded.
+    pub recorded: fn(element: &ElementType, delta: CountDelta, location: Location<'_>),
     /// So many objects were given the value of another one by the type's own copy.
     pub copied: fn(element: &ElementType, count: u64),
     /// There is a new segment with these cells.
     pub segment_made: fn(cells: NonNull<u8>),
-    /// The segment with these cells goes: nobody may look at it once this has returned.
+    /// The segment with these cells goes: no code may look at it once this has returned.
     pub segment_gone: fn(cells: NonNull<u8>),
-    /// The segment may move: nobody may look at it until it arrives under the number returned.
+    /// The segment may move: no code may look at it until it arrives under the number returned.
     pub segment_leaves: fn(cells: NonNull<u8>) -> u64,
     /// The segment that left is here.
     pub segment_arrives: fn(number: u64, cells: NonNull<u8>),
-    /// The segment's memory was found damaged.
-    pub damaged: fn(&Damaged<'_>),
+    /// The segment's memory was found corrupted.
+    pub corrupted: fn(&Corrupted<'_>),
 }
 
-/// A segment whose memory was found damaged: it is a segment no more.
+/// A segment whose memory was found corrupted: it is a segment no more.
 #[derive(Clone, Debug)]
-pub struct Damaged<'a> {
+pub struct Corrupted<'a> {
     /// Addresses of its block.
     pub block: Range<usize>,
     /// Addresses of its cells; an empty range at the start of the block where that is not known.
@@ -83,10 +83,10 @@ pub fn get() -> Option<&'static Observer> {
     unsafe { OBSERVER.load(Acquire).as_ref() }
 }
 
-/// Tells the observer, if there is one, that the memory of a segment was found damaged.
-pub fn damaged(damaged: &Damaged<'_>) {
+/// Tells the observer, if there is one, that the memory of a segment was found corrupted.
+pub fn corrupted(corrupted: &Corrupted<'_>) {
     if let Some(observer) = get() {
-        (observer.damaged)(damaged);
+        (observer.corrupted)(corrupted);
     }
 }
 
@@ -126,14 +126,14 @@ pub fn segment_gone(cells: impl FnOnce() -> NonNull<u8>) {
 impl ElementType {
     /// Adds what an operation did to the counters, and tells the observer.
     #[inline(always)]
-    pub fn book(&self, tally: Tally, place: Place<'_>) {
-        self.counters().add(tally);
+    pub fn record(&self, delta: CountDelta, location: Location<'_>) {
+        self.counters().add(delta);
         if !is_watching() {
             return;
         }
-        let Tally { constructed, destroyed, relocated, foreign, reconciled } = tally;
-        match place {
-            Place::Cells(cells) => {
+        let CountDelta { constructed, destroyed, relocated, foreign, reconciled } = delta;
+        match location {
+            Location::Cells(cells) => {
                 let (data, stride, count) = (cells.address(0), cells.stride(), cells.len());
                 // SAFETY: the parts of a run.
                 unsafe {
@@ -149,7 +149,7 @@ impl ElementType {
                     );
                 }
             }
-            Place::Moved { to, from } => {
+            Location::Moved { to, from } => {
                 debug_assert_eq!(constructed + foreign, 0);
                 // A run of stride 0 may be given as its one cell.
                 let count = to.len().max(from.len());
@@ -168,8 +168,8 @@ impl ElementType {
                     );
                 }
             }
-            Place::Scalar(cell) => self.tell_of_scalar(constructed, destroyed, foreign, cell),
-            Place::Passing => self.tell_of_passing(constructed, destroyed, foreign),
+            Location::Scalar(cell) => self.tell_of_scalar(constructed, destroyed, foreign, cell),
+            Location::Passing => self.tell_of_passing(constructed, destroyed, foreign),
         }
     }
 
@@ -189,9 +189,9 @@ impl ElementType {
         stride: isize,
         count: usize,
     ) {
-        let tally = Tally { constructed, destroyed, relocated, foreign, reconciled };
+        let delta = CountDelta { constructed, destroyed, relocated, foreign, reconciled };
         // SAFETY: the caller's promise.
-        self.tell(tally, Place::Cells(unsafe { Cells::new(data, stride, count) }));
+        self.tell(delta, Location::Cells(unsafe { Cells::new(data, stride, count) }));
     }
 
     /// # Safety
@@ -210,43 +210,43 @@ impl ElementType {
         from_stride: isize,
         count: usize,
     ) {
-        let tally = Tally { destroyed, relocated, reconciled, ..Tally::default() };
+        let delta = CountDelta { destroyed, relocated, reconciled, ..CountDelta::default() };
         // SAFETY: the caller's promise.
-        let place = unsafe {
-            Place::Moved {
+        let location = unsafe {
+            Location::Moved {
                 to: Cells::new(to, to_stride, count),
                 from: Cells::new(from, from_stride, count),
             }
         };
-        self.tell(tally, place);
+        self.tell(delta, location);
     }
 
     #[cold]
     #[inline(never)]
     fn tell_of_scalar(&self, constructed: u64, destroyed: u64, foreign: u64, cell: *const u8) {
-        let tally = Tally { constructed, destroyed, foreign, ..Tally::default() };
-        self.tell(tally, Place::Scalar(cell));
+        let delta = CountDelta { constructed, destroyed, foreign, ..CountDelta::default() };
+        self.tell(delta, Location::Scalar(cell));
     }
 
     #[cold]
     #[inline(never)]
     fn tell_of_passing(&self, constructed: u64, destroyed: u64, foreign: u64) {
-        let tally = Tally { constructed, destroyed, foreign, ..Tally::default() };
-        self.tell(tally, Place::Passing);
+        let delta = CountDelta { constructed, destroyed, foreign, ..CountDelta::default() };
+        self.tell(delta, Location::Passing);
     }
 
-    fn tell(&self, tally: Tally, place: Place<'_>) {
-        if tally != Tally::default()
+    fn tell(&self, delta: CountDelta, location: Location<'_>) {
+        if delta != CountDelta::default()
             && let Some(observer) = get()
         {
-            (observer.booked)(self, tally, place);
+            (observer.recorded)(self, delta, location);
         }
     }
 
     /// Tells the observer, if there is one, that the live ones among the first `done` of these cells
     /// were copied here; of a type without a zero promise all are live.
     #[inline(always)]
-    pub(super) fn book_copies(&self, cells: Cells<'_>, done: usize) {
+    pub(super) fn record_copies(&self, cells: Cells<'_>, done: usize) {
         if is_watching() {
             // SAFETY: the parts of a run.
             unsafe {

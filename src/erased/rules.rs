@@ -132,7 +132,7 @@ unsafe fn relocate_one(
 /// Ends what is in a cell of our own, if it is live.
 ///
 /// # Safety
-/// One cell under rule 1 that nobody else knows.
+/// One cell under rule 1 that no other code knows.
 unsafe fn end_aside(element: &ElementType, cell: CellsMut<'_>) -> Result<(), Failure> {
     // SAFETY: the caller's promise.
     if element.zero_is_default() || unsafe { element.vacancy().is_live(cell.address(0)) } {
@@ -170,7 +170,7 @@ pub unsafe fn clear(element: &ElementType, mut cells: CellsMut<'_>) -> Result<()
 /// A destructor failed; every object is gone all the same.
 ///
 /// # Safety
-/// Cells of `element` under rule 1, which nobody looks at before they are zeroed.
+/// Cells of `element` under rule 1, which no code looks at before they are zeroed.
 pub unsafe fn end(element: &ElementType, cells: CellsMut<'_>) -> Result<(), Failure> {
     debug_assert!(element.has_zero_promise());
     if element.zero_is_default() {
@@ -238,7 +238,7 @@ pub unsafe fn materialise(element: &ElementType, mut cells: CellsMut<'_>) -> Res
 }
 
 /// Where a destructor may run Python code, which may look at the very cell, the object leaves it
-/// first: nobody finds one that is half gone.
+/// first: no code finds one that is half gone.
 ///
 /// # Safety
 /// Every cell is live (or zero bytes count as live).

@@ -1,20 +1,20 @@
 //! The four functions of the handler.
 //!
-//! The handler's context is NULL, or the [`Host`] whose memory the segments are made of.
+//! The handler's context is NULL, or the [`Upstream`] whose memory the segments are made of.
 //!
 //! NumPy's sizes are not trusted: `calloc(nbytes, 1)`, `realloc(ptr, 1)` and `free(NULL, ..)` are
 //! usual, and the size that `free` gets may be wrong. The segment's header knows better. There is
 //! no error channel but NULL; a destructor that fails during `free` goes to the hook.
 
 use super::{
-    note::{self, Content},
-    objects, refusal,
+    allocation_hint::{self, Content},
+    objects, realloc_error,
     unraisable::{guarded, unraisable},
 };
 use crate::{
     abi,
     erased::Failure,
-    segment::{Host, Lost, ResizeError, Segment, Source},
+    segment::{Lost, ResizeError, Segment, SegmentRequest, Source, Upstream},
 };
 use std::{
     ffi::c_void,
@@ -30,10 +30,10 @@ const CELL_ALIGN: usize = 64;
 ///
 /// # Safety
 /// Callable with any size; the result is freed with [`free`] or [`realloc`]. `context` is NULL or
-/// points to a [`Host`], for which [`Source::hosted_by`] holds.
+/// points to an [`Upstream`], for which [`Source::of_upstream`] holds.
 pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
     guarded("malloc", ptr::null_mut(), || {
-        let content = note::take();
+        let content = allocation_hint::take();
         // SAFETY: the caller's promise.
         allocate(unsafe { source(context) }, size, content, content.is_some())
     })
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_voi
 /// As for [`malloc`].
 pub unsafe extern "C" fn calloc(context: *mut c_void, count: usize, size: usize) -> *mut c_void {
     guarded("calloc", ptr::null_mut(), || {
-        let content = note::take();
+        let content = allocation_hint::take();
         match count.checked_mul(size) {
             // SAFETY: the caller's promise.
             Some(bytes) => allocate(unsafe { source(context) }, bytes, content, true),
@@ -59,20 +59,25 @@ pub unsafe extern "C" fn calloc(context: *mut c_void, count: usize, size: usize)
 /// # Safety
 /// As for [`malloc`].
 unsafe fn source(context: *mut c_void) -> Source {
-    match NonNull::new(context.cast::<Host>()) {
+    match NonNull::new(context.cast::<Upstream>()) {
         None => Source::MEMORY,
         // SAFETY: the caller's promise.
-        Some(host) => unsafe { Source::hosted_by(host) },
+        Some(upstream) => unsafe { Source::of_upstream(upstream) },
     }
 }
 
 fn allocate(source: Source, bytes: usize, content: Option<Content>, zeroed: bool) -> *mut c_void {
-    // A note whose element does not fit the size was meant for another allocation. An array
+    // A hint whose element does not fit the size was meant for another allocation. An array
     // without cells asks for one byte, and may grow.
     let element = content
         .and_then(Content::element)
         .filter(|element| bytes <= 1 || bytes.is_multiple_of(element.size()));
-    match Segment::allocate_from(source, bytes.max(1), CELL_ALIGN, element, zeroed) {
+    match SegmentRequest::new(bytes.max(1), CELL_ALIGN)
+        .from_source(source)
+        .hint(element)
+        .zeroed_if(zeroed)
+        .allocate()
+    {
         Ok(segment) => segment.cells().as_ptr().cast(),
         Err(_) => ptr::null_mut(),
     }
@@ -81,7 +86,7 @@ fn allocate(source: Source, bytes: usize, content: Option<Content>, zeroed: bool
 /// Allocate, move, drop. NULL leaves the old segment as it was.
 ///
 /// # Safety
-/// `pointer` is NULL or what this handler returned and nobody freed; nobody else uses the segment
+/// `pointer` is NULL or what this handler returned and was not freed; no other code uses the segment
 /// meanwhile.
 pub unsafe extern "C" fn realloc(
     context: *mut c_void,
@@ -90,7 +95,7 @@ pub unsafe extern "C" fn realloc(
 ) -> *mut c_void {
     guarded("realloc", ptr::null_mut(), || {
         // An arming whose allocation failed before it came here ends at the next call.
-        note::take();
+        allocation_hint::take();
         if pointer.is_null() {
             // SAFETY: any size.
             return unsafe { malloc(context, size) };
@@ -102,7 +107,7 @@ pub unsafe extern "C" fn realloc(
                 if is_new {
                     refuse(failure);
                 } else {
-                    let _ = refusal::leave(failure);
+                    let _ = realloc_error::leave(failure);
                 }
                 return ptr::null_mut();
             }
@@ -121,9 +126,12 @@ pub unsafe extern "C" fn realloc(
                 match error {
                     ResizeError::InUse(_) | ResizeError::Element(_) => {
                         // Who does not ask hears that there is no memory.
-                        let _ = refusal::leave(Failure::new(abi::ERROR_BORROW, error.to_string()));
+                        let _ = realloc_error::leave(Failure::new(
+                            abi::ERROR_BORROW,
+                            error.to_string(),
+                        ));
                     }
-                    ResizeError::Damaged(failure) => refuse(failure),
+                    ResizeError::Corrupted(failure) => refuse(failure),
                     ResizeError::Memory(_) => {}
                 }
                 ptr::null_mut()
@@ -135,7 +143,7 @@ pub unsafe extern "C" fn realloc(
 /// Destroys what is still live, once, and gives the memory back. NULL is nothing.
 ///
 /// # Safety
-/// `pointer` is NULL or what this handler returned and nobody freed, and nobody uses it any more.
+/// `pointer` is NULL or what this handler returned and was not freed, and no code uses it any more.
 pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size: usize) {
     guarded("free", (), || {
         if pointer.is_null() {
@@ -145,7 +153,7 @@ pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size
         let failure = match unsafe { segment_at("free", pointer) } {
             // SAFETY: the caller's promise.
             Ok(segment) => unsafe { segment.free() }.err(),
-            // Nobody is told twice of what is freed; who wants to go on using it is.
+            // `free` says it once; `realloc`, whose caller wants to go on, says it again.
             Err(NoSegment { failure, is_new }) => is_new.then_some(failure),
         };
         if let Some(failure) = failure {
@@ -154,10 +162,10 @@ pub unsafe extern "C" fn free(_context: *mut c_void, pointer: *mut c_void, _size
     })
 }
 
-/// A refused `realloc`: whoever called says why, or where nobody can, it is said at once.
+/// A refused `realloc`: the caller says why, or where none will ask, it is said at once.
 #[cold]
 fn refuse(failure: Failure) {
-    if let Err(failure) = refusal::leave(failure) {
+    if let Err(failure) = realloc_error::leave(failure) {
         unraisable(&failure);
     }
 }
@@ -201,11 +209,13 @@ unsafe fn no_segment_at(verb: &str, pointer: *mut c_void, around: Option<Segment
     // SAFETY: the caller's promise.
     match unsafe { Segment::lost(pointer.cast()) } {
         Lost::Foreign => NoSegment { failure: not_ours(verb, pointer), is_new: true },
-        Lost::Damaged(damage) => NoSegment { failure: Failure::from(*damage), is_new: true },
-        Lost::Condemned => NoSegment {
+        Lost::Corrupted(corruption) => {
+            NoSegment { failure: Failure::from(*corruption), is_new: true }
+        }
+        Lost::Quarantined => NoSegment {
             failure: Failure::new(
                 abi::ERROR_INTEGRITY,
-                "its memory was found to be damaged before, and is left alone",
+                "its memory was found to be corrupted before, and is left alone",
             ),
             is_new: false,
         },

@@ -2,12 +2,12 @@
 //!
 //! The functions here are what NumPy calls; the capsule around them and the variable that makes
 //! them current are Python's business (`dtype::arming` for our own dtypes, `python::handler` for
-//! handler mode, whose dtypes keep objects by way of [`objects`]). What the creator of an array knows about it arrives as a [`note`].
+//! handler mode, whose dtypes keep objects by way of [`objects`]). What the creator of an array knows about it arrives as a [`allocation_hint`].
 
+pub mod allocation_hint;
 mod functions;
-pub mod note;
 pub mod objects;
-pub mod refusal;
+pub mod realloc_error;
 #[cfg(test)]
 mod tests;
 mod unraisable;

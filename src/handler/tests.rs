@@ -1,4 +1,4 @@
-//! What NumPy cannot be told in a result: who hears of it, and what a note does to which allocation.
+//! What NumPy cannot be told in a result: who hears of it, and what a hint does to which allocation.
 #![cfg(all(feature = "testing", not(loom)))]
 #![expect(
     clippy::undocumented_unsafe_blocks,
@@ -11,7 +11,7 @@ use crate::{
     erased::Failure,
     lock::{Request, acquire_all},
     segment::Segment,
-    testing::{Kind, Mishap, TracerType},
+    testing::{Fault, Storage, TracerType},
 };
 use std::{
     cell::{Cell, RefCell},
@@ -40,8 +40,8 @@ fn filled(tracer: TracerType, count: usize) -> (*mut c_void, Segment) {
 }
 
 #[test]
-fn a_note_hints_at_cells_that_fit_and_is_for_one_allocation() {
-    let element = TracerType::new(Kind::Tagged).element;
+fn a_hint_guesses_at_cells_that_fit_and_is_for_one_allocation() {
+    let element = TracerType::new(Storage::Tagged).element;
     let size = element.size();
     // An array without cells asks for one byte.
     for (bytes, fits) in [(0, true), (1, true), (size, true), (7 * size, true)].into_iter().chain([
@@ -53,7 +53,9 @@ fn a_note_hints_at_cells_that_fit_and_is_for_one_allocation() {
         for function in ["malloc", "calloc", "realloc(NULL)", "realloc"] {
             let old = if function == "realloc" { unsafe { malloc(MEMORY, 1) } } else { MEMORY };
             DISARMED.set(0);
-            note::leave(note::Content::Cells(element), || DISARMED.set(DISARMED.get() + 1));
+            allocation_hint::leave(allocation_hint::Content::Cells(element), || {
+                DISARMED.set(DISARMED.get() + 1)
+            });
             let cells = unsafe {
                 match function {
                     "malloc" => malloc(MEMORY, bytes),
@@ -61,11 +63,15 @@ fn a_note_hints_at_cells_that_fit_and_is_for_one_allocation() {
                     _ => realloc(MEMORY, old, bytes),
                 }
             };
-            // What grows was not made for the note.
+            // What grows was not made for the hint.
             let hinted = fits && !function.starts_with("realloc");
             let segment = segment_at(cells);
             assert_eq!(segment.is_for(element), hinted, "{function} of {bytes}");
-            assert_eq!((DISARMED.get(), note::is_armed()), (1, false), "{function} of {bytes}");
+            assert_eq!(
+                (DISARMED.get(), allocation_hint::is_armed()),
+                (1, false),
+                "{function} of {bytes}"
+            );
             let next = unsafe { malloc(MEMORY, size) };
             assert!(!segment_at(next).is_for(element), "{function} of {bytes}");
             unsafe { free(MEMORY, cells, bytes) };
@@ -83,8 +89,8 @@ fn a_segment_of_structures_is_zero_and_of_no_type_and_moves_as_bytes() {
             dirt.cast::<u8>().write_bytes(0xcd, 64);
             free(MEMORY, dirt, 64);
         }
-        note::leave(note::Content::Structures, || ());
-        note::amend(note::Content::Structures);
+        allocation_hint::leave(allocation_hint::Content::Structures, || ());
+        allocation_hint::amend(allocation_hint::Content::Structures);
         let cells = unsafe {
             if function == "malloc" { malloc(MEMORY, 64) } else { calloc(MEMORY, 2, 32) }
         };
@@ -106,49 +112,49 @@ fn a_segment_of_structures_is_zero_and_of_no_type_and_moves_as_bytes() {
 
 #[test]
 fn a_refused_realloc_says_why_and_leaves_all_as_it_was() {
-    for kind in [Kind::SelfPointing, Kind::SelfPointingNoPromise] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::SelfPointing, Storage::SelfPointingNoPromise] {
+        let tracer = TracerType::new(storage);
         let (cells, segment) = filled(tracer, 10);
         let refused = |bytes: usize| {
-            let asking = refusal::Asking::begin();
-            assert!(unsafe { realloc(MEMORY, cells, bytes) }.is_null(), "{kind:?}");
-            assert_eq!((tracer.counts().live, segment_at(cells)), (10, segment), "{kind:?}");
-            assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{kind:?}");
+            let asking = realloc_error::Asking::begin();
+            assert!(unsafe { realloc(MEMORY, cells, bytes) }.is_null(), "{storage:?}");
+            assert_eq!((tracer.counts().live, segment_at(cells)), (10, segment), "{storage:?}");
+            assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{storage:?}");
             asking.end()
         };
-        tracer.plan_mishap(4, Mishap::Fail);
-        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{kind:?}");
+        tracer.plan_fault(4, Fault::Fail);
+        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{storage:?}");
         let mut reading = [Request::new(segment.lock(), 0..8, false)];
         let guard = acquire_all(&mut reading).unwrap();
-        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{kind:?}");
+        assert_eq!(refused(8000).unwrap().kind, abi::ERROR_BORROW, "{storage:?}");
         drop(guard);
         // There NumPy's own `MemoryError` says it all.
-        assert_eq!(refused(1 << 50), None, "{kind:?}");
+        assert_eq!(refused(1 << 50), None, "{storage:?}");
         unsafe { free(MEMORY, cells, 1) };
-        assert_eq!(tracer.counts().live, 0, "{kind:?}");
+        assert_eq!(tracer.counts().live, 0, "{storage:?}");
     }
 }
 
 #[test]
 fn the_first_reason_is_kept_for_who_asks_and_given_back_where_nobody_does() {
     let reason = |text: &str| Failure::new(abi::ERROR_RUNTIME, text);
-    assert_eq!(refusal::leave(reason("unheard")), Err(reason("unheard")));
-    let outer = refusal::Asking::begin();
-    refusal::leave(reason("first")).unwrap();
-    refusal::leave(reason("second")).unwrap();
-    let inner = refusal::Asking::begin();
-    assert_eq!(refusal::Asking::begin().end(), None);
-    refusal::leave(reason("inner")).unwrap();
+    assert_eq!(realloc_error::leave(reason("unheard")), Err(reason("unheard")));
+    let outer = realloc_error::Asking::begin();
+    realloc_error::leave(reason("first")).unwrap();
+    realloc_error::leave(reason("second")).unwrap();
+    let inner = realloc_error::Asking::begin();
+    assert_eq!(realloc_error::Asking::begin().end(), None);
+    realloc_error::leave(reason("inner")).unwrap();
     assert_eq!(inner.end(), Some(reason("inner")));
     assert_eq!(outer.end(), Some(reason("first")));
-    assert_eq!(refusal::leave(reason("late")), Err(reason("late")));
+    assert_eq!(realloc_error::leave(reason("late")), Err(reason("late")));
 }
 
 #[test]
 fn destructors_that_fail_are_told_to_the_hook() {
     set_unraisable_hook(|failure| UNRAISABLE.with_borrow_mut(|heard| heard.push(failure.clone())));
-    for kind in Kind::ALL {
-        let tracer = TracerType::new(kind);
+    for storage in Storage::ALL {
+        let tracer = TracerType::new(storage);
         // A default of zero bytes has nothing to destroy.
         let (cells, _) = filled(tracer, 10);
         let ended = segment_at(cells).bitmap().unwrap().count(0, 10) > 0;
@@ -159,9 +165,9 @@ fn destructors_that_fail_are_told_to_the_hook() {
         };
         tracer.plan_destructor_failure(1);
         let cells = unsafe { realloc(MEMORY, cells, 4 * tracer.element.size()) };
-        assert_eq!((cells.is_null(), heard()), (false, usize::from(ended)), "{kind:?}");
+        assert_eq!((cells.is_null(), heard()), (false, usize::from(ended)), "{storage:?}");
         tracer.plan_destructor_failure(1);
         unsafe { free(MEMORY, cells, 1) };
-        assert_eq!((heard(), tracer.counts().live), (usize::from(ended), 0), "{kind:?}");
+        assert_eq!((heard(), tracer.counts().live), (usize::from(ended), 0), "{storage:?}");
     }
 }

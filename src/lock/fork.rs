@@ -3,10 +3,10 @@
 // Not `sync`: the generation changes only in a child of fork, which has a single thread.
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Zero until the fork handlers are installed.
+/// Zero until the step for forks is armed.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
-/// The generation of this process, never 0. The first call installs the fork handlers.
+/// The generation of this process, never 0. The first call arms the step for forks.
 #[inline]
 pub(super) fn generation() -> u32 {
     match GENERATION.load(Ordering::Relaxed) {
@@ -19,21 +19,23 @@ pub(super) fn generation() -> u32 {
 fn begin() -> u32 {
     match GENERATION.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed) {
         Ok(_) => {
-            handlers::install();
+            #[cfg(all(unix, not(any(loom, miri))))]
+            crate::fork::arm(crate::fork::Layer::Locks, &step::STEP);
             1
         }
         Err(generation) => generation,
     }
 }
 
-#[cfg(all(unix, not(loom), not(miri)))]
-mod handlers {
+#[cfg(all(unix, not(any(loom, miri))))]
+mod step {
     //! All shards are locked across a fork, so that the child finds whole tables and free mutexes.
 
     use super::{
         super::{held::HeldHere, parking},
         GENERATION, Ordering,
     };
+    use crate::fork::Step;
     use std::{cell::RefCell, sync::MutexGuard};
 
     thread_local! {
@@ -42,28 +44,22 @@ mod handlers {
             const { RefCell::new(Vec::new()) };
     }
 
-    pub(super) fn install() {
-        // SAFETY: the three functions live as long as the process, as extension modules are never
-        // unloaded, and none of them unwinds.
-        //
-        // The only failure is a lack of memory for the list of handlers. Locks then work as ever,
-        // but a child inherits them.
-        unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
-    }
+    // Without memory for the handler locks work as ever, but a child inherits them.
+    pub(super) static STEP: Step = Step { prepare, parent, child };
 
     // A thread that forks while its thread-locals are being destroyed goes without: `try_with`.
 
-    extern "C" fn prepare() {
+    fn prepare() {
         let _ = LOCKED.try_with(|locked| {
             locked.borrow_mut().extend(parking::shards().iter().map(parking::Shard::lock));
         });
     }
 
-    extern "C" fn parent() {
+    fn parent() {
         let _ = LOCKED.try_with(|locked| locked.borrow_mut().clear());
     }
 
-    extern "C" fn child() {
+    fn child() {
         let parent = GENERATION.load(Ordering::Relaxed);
         let next = parent.wrapping_add(1).max(1);
         GENERATION.store(next, Ordering::Relaxed);
@@ -80,11 +76,4 @@ mod handlers {
             locked.clear();
         });
     }
-}
-
-#[cfg(not(all(unix, not(loom), not(miri))))]
-mod handlers {
-    //! No fork here.
-
-    pub(super) fn install() {}
 }

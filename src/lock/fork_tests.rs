@@ -147,7 +147,7 @@ fn a_thread_that_forks_in_the_middle_of_an_operation_is_in_the_middle_of_it_in_t
 #[test]
 fn a_pin_holds_in_the_child_of_its_thread() {
     let lock = SegmentLock::new();
-    // SAFETY: nobody is ever alone.
+    // SAFETY: no thread is ever alone here.
     let mut pin = Some(unsafe { Pin::new(&lock, || false) }.unwrap());
     let held = holds_in_child(|| {
         let pinned = !lock.is_idle();

@@ -103,7 +103,7 @@ impl Held {
         }
     }
 
-    /// This thread goes on in a child process, in the middle of the same operations: nobody else may
+    /// This thread goes on in a child process, in the middle of the same operations: no other thread may
     /// touch what they work on, though the locks count as released.
     #[cfg(not(loom))]
     pub fn inherit(&self, parent: u32, child: u32) {

@@ -234,12 +234,12 @@ fn operands_in_opposite_order_do_not_deadlock() {
 
 #[test]
 fn a_borrow_and_a_loop_exclude_each_other_and_nobody_waits_for_the_borrow() {
-    static LENT: AtomicUsize = AtomicUsize::new(0);
+    static BORROWED: AtomicUsize = AtomicUsize::new(0);
     static REFUSED: AtomicUsize = AtomicUsize::new(0);
     fn lend(segments: &Segments) {
         match segments.locks[0].try_borrow(0..2, true) {
             Ok(borrow) => {
-                LENT.fetch_add(1, Ordering::SeqCst);
+                BORROWED.fetch_add(1, Ordering::SeqCst);
                 segments.touch(0, 0..2, true);
                 drop(borrow);
             }
@@ -257,7 +257,7 @@ fn a_borrow_and_a_loop_exclude_each_other_and_nobody_waits_for_the_borrow() {
         }
     }
     explore(3, || run(&Segments::new(), [lend, work]));
-    assert!(LENT.load(Ordering::SeqCst) > 0 && REFUSED.load(Ordering::SeqCst) > 0);
+    assert!(BORROWED.load(Ordering::SeqCst) > 0 && REFUSED.load(Ordering::SeqCst) > 0);
 }
 
 #[test]

@@ -4,12 +4,12 @@
 //! # How it works
 //! Uncontended, everything happens on one word ([`SegmentLock`]): a compare-and-swap takes a
 //! *slot* of the lock and a plain store publishes the range there; a release is one atomic subtraction.
-//! Readers take a slot each as long as there is no writer; a writer takes one when nobody is in.
+//! Readers take a slot each as long as there is no writer; a writer takes one when no thread is in.
 //!
-//! Whoever cannot enter that way takes the mutex of the lock's *shard* (`parking`) and raises the
+//! A thread that cannot enter that way takes the mutex of the lock's *shard* (`parking`) and raises the
 //! SLOW bit, which closes the fast path. From then on the *range table* of the lock (`ranges`)
 //! decides, cell range by cell range, seeing the published ranges of those who came in by the
-//! word. It admits whoever conflicts neither with a holder nor with an earlier waiter, so a
+//! word. It admits a request that conflicts neither with a holder nor with an earlier waiter, so a
 //! stream of readers cannot starve a writer. The last one out removes the table and lowers the
 //! bit.
 //!
@@ -28,7 +28,7 @@
 //!
 //! # Pins
 //! An operation that has released its locks, but still has addresses in the memory, *pins* it
-//! ([`Pins`], [`Pin`]). A pin excludes nobody; it only says that the memory must not go or move
+//! ([`Pins`], [`Pin`]). A pin excludes no thread; it only says that the memory must not go or move
 //! ([`SegmentLock::is_idle`]).
 //!
 //! # Alone

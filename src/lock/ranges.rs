@@ -15,7 +15,7 @@ pub(super) enum Admission {
     Granted(Ticket),
     /// It would have to wait.
     Blocked,
-    /// It conflicts with a borrow, for which nobody waits.
+    /// It conflicts with a borrow, for which no thread waits.
     Borrowed,
 }
 
@@ -111,7 +111,7 @@ impl<S> Ranges<S> {
         granted
     }
 
-    /// Lends `span` if nobody uses or awaits it. Never overtakes a waiter: it would have to be
+    /// Lends `span` if no thread uses or awaits it. Never overtakes a waiter: it would have to be
     /// refused after having been told to wait.
     pub fn lend(&mut self, span: Span, fast: &[Span]) -> Result<(), LockError> {
         if any_conflicts(&span, &self.borrows) {
@@ -125,7 +125,7 @@ impl<S> Ranges<S> {
     }
 
     /// Whether a borrow conflicts with `span`.
-    pub fn is_lent(&self, span: &Span) -> bool {
+    pub fn is_borrowed(&self, span: &Span) -> bool {
         any_conflicts(span, &self.borrows)
     }
 
@@ -328,8 +328,8 @@ mod tests {
                         if index < model.borrows.len() {
                             prop_assert!(table.give_back(&model.borrows.remove(index)));
                         } else {
-                            let never_lent = Span { start: 90, end: 91, write: true };
-                            prop_assert!(!table.give_back(&never_lent));
+                            let never_borrowed = Span { start: 90, end: 91, write: true };
+                            prop_assert!(!table.give_back(&never_borrowed));
                         }
                     }
                 }

@@ -128,8 +128,9 @@ pub struct Guard<'r, 'a> {
     is_alone: AloneCheck,
 }
 
-/// Memory that stays where it is, whoever works on it: what was locked and is not any more, while
-/// the caller still has addresses in it. Nothing is excluded but that the memory goes or moves.
+/// Memory that stays where it is, whatever thread works on it: what was locked and is not any
+/// more, while the caller still has addresses in it. Nothing is excluded but that the memory goes or
+/// moves.
 #[must_use = "pins that are dropped hold nothing"]
 pub struct Pins<'r, 'a> {
     guard: Guard<'r, 'a>,

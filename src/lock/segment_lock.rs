@@ -28,7 +28,7 @@ const PIN: u32 = 1 << 8 | 1 << (8 + PIN_BITS);
 const _: () = assert!(PINS & (SLOTS | WRITER | SLOW) == 0 && PINS + PIN_COUNT < SLOW);
 /// The holder of slot 0, then the only one, writes.
 const WRITER: u32 = 1 << 30;
-/// The lock has a range table; the word admits nobody.
+/// The lock has a range table; the word admits no thread.
 const SLOW: u32 = 1 << 31;
 
 /// How long to look at a slot that is taken but has no range yet: its holder is between two
@@ -84,7 +84,7 @@ impl Hold {
     pub const NOWHERE: Hold = Hold { generation: 0, slot: 0, ticket: 0 };
 }
 
-/// The lock of one segment. All-zero bytes are a valid lock that nobody holds.
+/// The lock of one segment. All-zero bytes are a valid lock that no thread holds.
 ///
 /// While it is held, awaited or lent it must stay where it is; [`SegmentLock::retire`] it before
 /// its memory goes.
@@ -109,7 +109,7 @@ impl Default for SegmentLock {
 }
 
 impl SegmentLock {
-    /// A lock that nobody holds.
+    /// A lock that no thread holds.
     pub fn new() -> SegmentLock {
         SegmentLock {
             word: AtomicU64::new(0),
@@ -144,7 +144,7 @@ impl SegmentLock {
         Ok(())
     }
 
-    /// Takes a slot: a reader if there is no writer, a writer if there is nobody.
+    /// Takes a slot: a reader if there is no writer, a writer if there is no holder.
     #[inline(always)]
     fn acquire_fast(&self, span: &Span, generation: u32, alone: bool) -> Option<u32> {
         let mut current = self.word.load(Ordering::Relaxed);
@@ -166,7 +166,7 @@ impl SegmentLock {
             }
             let next = word(generation, next);
             if alone {
-                // `alone`: nobody else touches the word before this thread lets others run, which
+                // `alone`: no other thread touches the word before this thread lets others run, which
                 // publishes what it did; a load and a store make one step.
                 self.word.store(next, Ordering::Relaxed);
             } else if let Err(changed) = {
@@ -297,7 +297,7 @@ impl SegmentLock {
         self.lower_if_unused(&mut tables);
     }
 
-    /// Whether nobody in this process holds the lock, waits for it, was lent cells or keeps the
+    /// Whether no thread in this process holds the lock, waits for it, was lent cells or keeps the
     /// memory in its place. Borrows survive a fork.
     #[inline]
     pub fn is_idle(&self) -> bool {
@@ -341,7 +341,7 @@ impl SegmentLock {
                         std::mem::forget(queued);
                         return Ok(Hold { generation, slot: IN_TABLE, ticket });
                     }
-                    // A fork in the middle: nobody knows this ticket here.
+                    // A fork in the middle: no table knows this ticket here.
                     continue;
                 }
             };
@@ -402,7 +402,7 @@ impl SegmentLock {
         let everything = Span { start: 0, end: usize::MAX, write: true };
         let tables = Shard::of(self.address()).lock();
         match tables.get(&self.address()) {
-            Some(table) if table.is_lent(&everything) => Err(LockError::Borrowed),
+            Some(table) if table.is_borrowed(&everything) => Err(LockError::Borrowed),
             Some(_) => Err(LockError::Busy),
             None if state_of(self.word.load(Ordering::Relaxed)) & !PINS != 0 => {
                 Err(LockError::Busy)
@@ -415,7 +415,7 @@ impl SegmentLock {
     /// something else. Costs a load where there is nothing.
     pub fn retire(&mut self) {
         if state_of(self.word.load(Ordering::Relaxed)) & SLOW != 0 {
-            // Only leaked guards and borrows can be left: nobody else has a reference.
+            // Only leaked guards and borrows can be left: no other code has a reference.
             Shard::of(self.address()).lock().remove(&self.address());
         }
         self.word.store(0, Ordering::Relaxed);
@@ -424,7 +424,7 @@ impl SegmentLock {
         }
     }
 
-    /// Whether the bytes can be a lock at all: one that nobody holds has empty slots, any other has
+    /// Whether the bytes can be a lock at all: one that no thread holds has empty slots, any other has
     /// known bits only, and a writer has no company. Exact for a caller who is alone with it.
     #[inline]
     pub fn is_well_formed(&self) -> bool {
@@ -439,11 +439,11 @@ impl SegmentLock {
             }
             state & !(SLOTS | WRITER | SLOW) == 0 && (state & WRITER == 0 || state & SLOTS == 1)
         };
-        // Somebody may take the lock between word and slots; hardly thrice.
+        // A thread may take the lock between word and slots; hardly thrice.
         looks_well() || looks_well() || looks_well()
     }
 
-    /// Whether nobody holds, awaits or lends anything, and the fast path is open.
+    /// Whether no thread holds, awaits or lends anything, and the fast path is open.
     #[cfg(test)]
     pub(super) fn is_at_rest(&self) -> bool {
         let known = Shard::of(self.address()).lock().contains_key(&self.address());
@@ -490,7 +490,7 @@ impl SegmentLock {
         loop {
             let mut state = state_of(current) | SLOW;
             if generation_of(current) != generation {
-                // Taken slots belong to the parent process. Nobody takes one meanwhile: the fast
+                // Taken slots belong to the parent process. No thread takes one meanwhile: the fast
                 // path leaves such a word alone, unless it is free and its slots are empty.
                 if state != SLOW {
                     for slot in &self.slots {
@@ -521,8 +521,8 @@ impl SegmentLock {
         }
     }
 
-    /// Who holds the lock by its word, for somebody who wants `span`. While `SLOW` is up they can
-    /// only become fewer, so this may name one who has just left, but misses nobody.
+    /// Who holds the lock by its word, for a thread that wants `span`. While `SLOW` is up they can
+    /// only become fewer, so this may name one who has just left, but misses none.
     fn fast_holders(&self, span: &Span) -> FastHolders {
         let mut looks = 0;
         loop {

@@ -6,7 +6,7 @@ use std::ops::Range;
 const END_BITS: u32 = 29;
 const END_MASK: u64 = (1 << END_BITS) - 1;
 
-/// A range of cells that somebody reads or writes. Never empty.
+/// A range of cells that a thread reads or writes. Never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub start: usize,

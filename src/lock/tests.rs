@@ -187,7 +187,7 @@ fn a_thread_in_the_middle_of_an_operation_never_waits_for_another() {
 }
 
 #[test]
-fn a_pin_excludes_nobody_and_says_that_the_memory_is_in_use() {
+fn a_pin_excludes_no_thread_and_says_that_the_memory_is_in_use() {
     let lock = SegmentLock::new();
     assert!(lock.is_idle());
     let mut requests = [Request::new(&lock, 0..10, true)];
@@ -199,7 +199,7 @@ fn a_pin_excludes_nobody_and_says_that_the_memory_is_in_use() {
     assert_eq!(attempt_elsewhere(&lock, 0..10, true), Ok(()));
     assert_eq!(attempt_elsewhere(&lock, 0..10, false), Ok(()));
     assert!(lock.try_borrow(0..10, true).is_ok());
-    // SAFETY: nobody is ever alone.
+    // SAFETY: no thread is ever alone here.
     let pin = unsafe { Pin::new(&lock, || false) }.unwrap();
     drop(pins);
     assert!(!lock.is_idle());

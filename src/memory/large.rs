@@ -53,7 +53,7 @@ pub(super) fn allocate(size: usize) -> Option<(NonNull<u8>, usize, bool)> {
         let range = start.as_ptr().addr()..start.as_ptr().addr() + size;
         let reserved = directory::reserve(range);
         if !reserved {
-            // SAFETY: mapped just now, known to nobody.
+            // SAFETY: mapped just now, known to no other code.
             unsafe { os::unmap(start, size) };
         }
         reserved
@@ -86,7 +86,7 @@ fn new_record() -> Option<&'static Large> {
     }
 }
 
-/// Takes a live block back. Nobody uses it from here on.
+/// Takes a live block back. No code uses it from here on.
 pub(super) fn release(block: &'static Large, zero: bool) {
     block.retire();
     let size = block.range().len();
@@ -132,7 +132,7 @@ fn unmap(block: &'static Large) {
     directory::remove(range.clone());
     if let Some(start) = block.pointer() {
         // SAFETY: the block was mapped with this size, is retired, and the page map has forgotten
-        // it: nobody uses it.
+        // it: no code uses it.
         unsafe { os::unmap(start, range.len()) };
     }
     LARGE.lock().keep_record(block);
@@ -181,10 +181,10 @@ pub(super) fn shrink(block: &'static Large, new_size: usize) -> usize {
 pub(super) fn move_pages(block: &'static Large, new_size: usize) -> Option<Resized> {
     let (new, align) = footprint(new_size);
     let (old, start) = (block.range(), block.pointer()?);
-    // The page map forgets the old addresses before the system can give them to somebody else.
+    // The page map forgets the old addresses before the system can give them to another caller.
     block.retire();
     directory::remove(old.clone());
-    // SAFETY: the block was mapped by us; its owner lets nobody use it during the call.
+    // SAFETY: the block was mapped by us; its owner lets no code use it during the call.
     let moved = unsafe {
         os::move_pages(start, old.len(), new, align, |target| {
             let target = target.as_ptr().addr();

@@ -16,7 +16,7 @@ pub(super) struct Chunk {
     left: usize,
 }
 
-// SAFETY: the chunk is memory that nobody else knows; it may be cut by any thread.
+// SAFETY: the chunk is memory that no other code knows; it may be cut by any thread.
 unsafe impl Send for Chunk {}
 
 pub(super) static CHUNKS: Lock<Chunk> = Lock::new(Chunk { next: ptr::null_mut(), left: 0 });

@@ -7,7 +7,7 @@
 //! [`block_of`] never reads memory that is not ours, whatever other threads do. Its answer is exact
 //! for an address whose block stays live throughout the call and for an address that is in no block
 //! throughout the call. For a block that another thread allocates or releases during the call either
-//! answer may come; whoever needs more must keep the block alive around the call.
+//! answer may come; a caller that needs more must keep the block alive around the call.
 
 //!
 //! # How it works
@@ -20,7 +20,7 @@
 //! directory     which record an address belongs to    ... page_map
 //! metadata      memory for records
 //! lock          spinning lock
-//! reserve       the Rust heap of the extension module, and what is set aside for `MemoryError`
+//! emergency_heap the Rust heap of the extension module, and what is set aside for `MemoryError`
 //! os            mmap and friends, or a portable fallback
 //! ```
 //! `plain` replaces all of it under loom and Miri, and under AddressSanitizer, which then watches each
@@ -32,8 +32,10 @@ use std::{alloc::Layout, ptr::NonNull};
 mod block;
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod directory;
+#[cfg(any(feature = "runtime", all(test, not(loom))))]
+pub(crate) mod emergency_heap;
 #[cfg(not(any(loom, miri)))]
-pub(crate) mod fork;
+mod fork;
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod large;
 #[cfg(not(any(loom, miri, plain_memory)))]
@@ -43,8 +45,6 @@ pub(crate) mod lock;
 mod mapped;
 #[cfg(not(any(loom, miri)))]
 mod metadata;
-#[cfg(any(not(any(loom, miri)), all(test, loom)))]
-mod once;
 #[cfg(not(any(loom, miri)))]
 #[cfg_attr(plain_memory, expect(dead_code, unused_imports, reason = "`plain` maps nothing"))]
 mod os;
@@ -60,8 +60,6 @@ mod pool;
 mod pools;
 #[cfg(not(any(loom, miri, plain_memory)))]
 mod released;
-#[cfg(any(feature = "runtime", all(test, not(loom))))]
-pub(crate) mod reserve;
 #[cfg(any(not(any(loom, miri, plain_memory)), test))]
 #[cfg_attr(loom, expect(dead_code, reason = "loom's tests use the protocols alone"))]
 mod size_class;
@@ -109,7 +107,7 @@ pub fn allocate_zeroed(size: usize, align: usize) -> Result<Block, AllocError> {
 ///
 /// # Safety
 /// * `start` is the first byte of a live block of this module.
-/// * Nobody uses the block afterwards.
+/// * No code uses the block afterwards.
 pub unsafe fn release(start: NonNull<u8>) {
     // SAFETY: the same contract.
     unsafe { backend::release(start, false) }
@@ -146,7 +144,7 @@ pub unsafe fn try_grow_in_place(start: NonNull<u8>, new_size: usize) -> Option<R
 /// * `start` is the first byte of a live block that the caller owns.
 /// * `align` is at most what the block was allocated with, or any alignment [`allocate`] accepts if
 ///   the caller can do with the block moving.
-/// * Nobody else uses the block during the call.
+/// * No other code uses the block during the call.
 pub unsafe fn remap(
     start: NonNull<u8>,
     new_size: usize,
@@ -187,7 +185,7 @@ fn is_impossible(size: usize, align: usize) -> bool {
     !align.is_power_of_two() || align > MAX_ALIGN || size > isize::MAX as usize / 2
 }
 
-/// Whether a request may have to be refused before anybody tries.
+/// Whether a request may have to be refused before it is tried.
 #[inline]
 fn is_unusual(size: usize, align: usize) -> bool {
     is_impossible(size, align) || faults::allocations_are_watched()

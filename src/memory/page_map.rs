@@ -2,7 +2,7 @@
 //!
 //! Readers take no lock: two loads, both of memory that is never unmapped. A leaf is published
 //! once, by compare-and-swap, and stays; a thread that loses that race gives its own leaf back.
-//! Entries of a range are written only by whoever owns the range's addresses: they are set after
+//! Entries of a range are written only by the owner of the range's addresses: they are set after
 //! the range is mapped and cleared before it is unmapped, so that the next owner of the addresses
 //! never races with the last.
 
@@ -98,7 +98,7 @@ impl<const ROOTS: usize, const LEAVES: usize> PageMap<ROOTS, LEAVES> {
     }
 
     /// Writes the words of all slabs of `range`; what was stored behind `word` before is visible to
-    /// whoever gets it. Slabs that were not reserved are skipped.
+    /// any owner of it. Slabs that were not reserved are skipped.
     ///
     /// The caller owns the addresses of `range`, or two writers would undo each other's words.
     pub(crate) fn set(&self, range: Range<usize>, word: *mut ()) {
@@ -123,7 +123,7 @@ impl<const LEAVES: usize> Leaf<LEAVES> {
     }
 
     /// # Safety
-    /// `leaf` came from [`Leaf::new`], and nobody else has seen it.
+    /// `leaf` came from [`Leaf::new`], and no other code has seen it.
     unsafe fn discard(leaf: *mut Self) {
         if let Some(leaf) = NonNull::new(leaf) {
             // SAFETY: mapped by `new` with this size; unknown to others.
@@ -140,7 +140,7 @@ impl<const LEAVES: usize> Leaf<LEAVES> {
     }
 
     /// # Safety
-    /// `leaf` came from [`Leaf::new`], and nobody else uses it.
+    /// `leaf` came from [`Leaf::new`], and no other code uses it.
     unsafe fn discard(leaf: *mut Self) {
         // SAFETY: boxed by `new`; unknown to others.
         drop(unsafe { Box::from_raw(leaf) });
@@ -154,7 +154,7 @@ impl<const ROOTS: usize, const LEAVES: usize> Drop for PageMap<ROOTS, LEAVES> {
         for root in &self.root {
             let leaf = root.load(Ordering::Relaxed);
             if !leaf.is_null() {
-                // SAFETY: the map is being dropped, so nobody uses the leaf.
+                // SAFETY: the map is being dropped, so no code uses the leaf.
                 unsafe { Leaf::discard(leaf) };
             }
         }

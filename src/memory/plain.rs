@@ -56,7 +56,7 @@ fn insert(size: usize, align: usize, zeroed: bool) -> Result<Block, AllocError> 
 /// As [`super::release`].
 pub(super) unsafe fn release(start: NonNull<u8>, _zeroed: bool) {
     if let Some(layout) = blocks().remove(&start.as_ptr().addr()) {
-        // SAFETY: the map holds exactly the blocks of `insert` that nobody has released.
+        // SAFETY: the map holds exactly the blocks of `insert` that were not released.
         unsafe { alloc::dealloc(start.as_ptr(), layout) };
     }
 }

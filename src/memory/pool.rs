@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    /// A span of `slots` slots of 64 bytes at an address that nobody reads. Its record is leaked,
+    /// A span of `slots` slots of 64 bytes at an address that is never read. Its record is leaked,
     /// as records are.
     pub(super) fn span(start: usize, slots: usize) -> &'static Span {
         let layout = Span::record_layout(slots).unwrap();

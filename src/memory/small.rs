@@ -106,7 +106,7 @@ fn give(pool: &mut Pool, free: FreeSlot) {
     let idle = slot_at(free.address()).and_then(|slot| pool.give(slot, free.zero()));
     if let Some(span) = idle {
         let start = NonNull::new(std::ptr::with_exposed_provenance_mut(span.start()));
-        // SAFETY: the span is ours, none of its slots is anybody's, and its pool is locked.
+        // SAFETY: the span is ours, none of its slots is taken, and its pool is locked.
         let gone =
             start.is_some_and(|start| unsafe { os::discard(start, span_size(span.class())) });
         if gone {

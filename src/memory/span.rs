@@ -8,9 +8,9 @@ use std::{alloc::Layout, cell::UnsafeCell, ptr::NonNull};
 
 use crate::sync::{AtomicU8, Ordering};
 
-/// The slot is nobody's: fresh, free, or kept by a thread.
+/// The slot is not in use: fresh, free, or kept by a thread.
 const FREE: u8 = 0;
-/// The slot is a block that somebody owns.
+/// The slot is a block in use.
 const LIVE: u8 = 1;
 
 /// What all slots are multiples of, as a power of two.
@@ -80,7 +80,7 @@ impl Span {
         let (_, states, entries) = Self::layout(slots)?;
         let units = (slot_size >> UNIT_SHIFT) as u64;
         // SAFETY: the memory has room for the three parts at these offsets (first point), and every
-        // state is written before anybody sees the record.
+        // state is written before any thread sees the record.
         unsafe {
             let states: NonNull<AtomicU8> = memory.add(states).cast();
             for slot in 0..slots {
@@ -151,7 +151,7 @@ impl<'a> Slot<'a> {
         unsafe { self.span.states.add(self.number as usize).as_ref() }
     }
 
-    /// Somebody owns the slot.
+    /// The slot is in use.
     #[inline]
     pub(crate) fn is_live(self) -> bool {
         is_live(self.state())
@@ -226,7 +226,7 @@ impl Span {
         self.slots
     }
 
-    /// The slots that somebody owns.
+    /// The slots in use.
     pub(super) fn live_slots(&self) -> impl Iterator<Item = Slot<'_>> {
         (0..self.slots).map(|number| Slot { span: self, number }).filter(|slot| slot.is_live())
     }

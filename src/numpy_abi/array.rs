@@ -17,7 +17,7 @@ use super::structs::*;
 /// resize the array between two calls.
 ///
 /// # Invariants
-/// `pointer` is an `ndarray`; whoever uses it is attached to Python.
+/// `pointer` is an `ndarray`; the thread that uses it is attached to Python.
 #[derive(Clone, Copy)]
 pub struct Array<'a> {
     pointer: NonNull<PyArrayObject>,
@@ -170,7 +170,7 @@ unsafe fn copied(pointer: *const npy_intp, count: usize) -> Vec<isize> {
 /// A dtype instance that lives at least for `'a`.
 ///
 /// # Invariants
-/// `pointer` is a dtype instance; whoever uses it is attached to Python.
+/// `pointer` is a dtype instance; the thread that uses it is attached to Python.
 #[derive(Clone, Copy)]
 pub struct Descr<'a> {
     pointer: NonNull<PyArray_Descr>,

@@ -200,7 +200,7 @@ functions! { ARRAY_FUNCTIONS, array_entry;
     fn set_base_object(array: *mut PyObject, base: *mut PyObject) -> c_int;
 
     // Strings of `StringDType`. The descriptor is one of that DType. These four work without the
-    // GIL; whoever has the allocator must neither wait for the GIL nor run Python code.
+    // GIL; the thread that has the allocator must neither wait for the GIL nor run Python code.
     /// Locks the memory of the strings of a descriptor's arrays.
     NpyString_acquire_allocator = 316,
     fn acquire_string_allocator(descr: *const PyArray_Descr) -> *mut npy_string_allocator;

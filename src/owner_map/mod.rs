@@ -1,4 +1,4 @@
-//! Whose memory an address is in: a block of ours, memory that somebody lent to an array, or
+//! Whose memory an address is in: a block of ours, memory that a client lent to an array, or
 //! anything else.
 //!
 //! Blocks answer from `memory`'s page map, at the cost of three loads. Blocks in another allocator's
@@ -7,10 +7,10 @@
 use std::ptr::NonNull;
 
 mod adopted;
-mod hosted;
+mod upstream;
 
 pub use adopted::{AdoptError, Adopted, adopt, disown};
-pub use hosted::{host, hosted_block_of, hosted_blocks, unhost};
+pub use upstream::{add_upstream, remove_upstream, upstream_block_of, upstream_blocks};
 
 use crate::memory::{self, BlockInfo};
 
@@ -47,22 +47,22 @@ pub fn adopted_at(pointer: *const u8) -> Option<Adopted> {
     adopted::find(pointer.addr())
 }
 
-/// The live block of ours that contains the byte at `pointer`, which may be any address, whoever's
+/// The live block of ours that contains the byte at `pointer`, which may be any address, whatever
 /// memory it is made of.
 #[inline]
 #[must_use]
 pub fn block_of(pointer: *const u8) -> Option<BlockInfo> {
     match memory::block_of(pointer) {
-        None => hosted_block_of(pointer),
+        None => upstream_block_of(pointer),
         found => found,
     }
 }
 
-/// Calls `visit` with each live block of ours, whoever's memory it is made of; see
+/// Calls `visit` with each live block of ours, whatever memory it is made of; see
 /// [`memory::for_each_block`].
 pub fn for_each_block(visit: &mut dyn FnMut(BlockInfo)) {
     memory::for_each_block(visit);
-    hosted_blocks().into_iter().for_each(visit);
+    upstream_blocks().into_iter().for_each(visit);
 }
 
 /// What an adopted range brings along; the owner map only keeps it.

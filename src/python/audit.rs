@@ -1,4 +1,4 @@
-//! What `denizen.audit` needs of the runtime: the recorder's books as Python objects, and where the
+//! What `denizen.audit` needs of the runtime: the recorder's ledger as Python objects, and where the
 //! program is as the recorder asks for it.
 
 use crate::{
@@ -40,19 +40,20 @@ pub fn end(number: u64) {
     audit::end(number);
 }
 
-/// The books of an audit. Sites are indices into `lines`, a list of code objects and numbers of
+/// The ledger of an audit. Sites are indices into `lines`, a list of code objects and numbers of
 /// lines; stacks are lists of such, the innermost first, with the number of frames that are left out
 /// in the middle. A leak is of one stack.
 ///
 /// # Errors
 /// `RuntimeError` for an audit that has ended.
 #[pyfunction]
-#[pyo3(name = "_audit_books")]
-pub fn books<'py>(py: Python<'py>, number: u64) -> PyResult<Bound<'py, PyDict>> {
+#[pyo3(name = "_audit_ledger")]
+pub fn ledger<'py>(py: Python<'py>, number: u64) -> PyResult<Bound<'py, PyDict>> {
     let elements = registry::elements();
-    let books = audit::with(number, |session, sites| Books::copy(py, session, sites, &elements))
-        .ok_or_else(|| PyRuntimeError::new_err("this audit has ended"))?;
-    books.to_python(py)
+    let ledger =
+        audit::with(number, |session, sites| AuditLedger::copy(py, session, sites, &elements))
+            .ok_or_else(|| PyRuntimeError::new_err("this audit has ended"))?;
+    ledger.to_python(py)
 }
 
 /// A row that has an operation and a site.
@@ -70,45 +71,45 @@ struct LeakRow {
     stack: Stack,
 }
 
-/// A copy of the books, made while everybody waits, without Python objects.
-struct Books {
+/// A copy of the ledger, made while everybody waits, without Python objects.
+struct AuditLedger {
     seconds: f64,
     types: Vec<(&'static str, audit::TypeReport)>,
     leaks: Vec<LeakRow>,
     foreign: Vec<Row>,
     reconciled: Vec<Row>,
-    damages: Vec<(audit::Damage, Stack)>,
+    corruptions: Vec<(audit::Corruption, Stack)>,
     timeline: (Vec<f64>, Vec<(&'static str, Vec<i64>)>),
     lines: Vec<(Py<PyAny>, i32)>,
 }
 
-impl Books {
+impl AuditLedger {
     fn copy(
         py: Python<'_>,
         session: &mut Session,
         sites: &Sites,
         elements: &[&'static ElementType],
-    ) -> Books {
+    ) -> AuditLedger {
         let stack = |at: Where| sites.stack(at);
-        let mut books = Books {
+        let mut ledger = AuditLedger {
             seconds: session.seconds(),
             types: Vec::new(),
             leaks: Vec::new(),
             foreign: Vec::new(),
             reconciled: Vec::new(),
-            damages: Vec::new(),
+            corruptions: Vec::new(),
             timeline: (Vec::new(), Vec::new()),
             lines: sites.lines().iter().map(|line| (code_of(py, line), line.number)).collect(),
         };
         let (seconds, live) = session.timeline(elements);
-        books.timeline =
+        ledger.timeline =
             (seconds, live.into_iter().map(|(element, live)| (element.name(), live)).collect());
         for element in elements {
             let name = element.name();
-            books.types.push((name, session.type_report(element)));
+            ledger.types.push((name, session.type_report(element)));
             // SAFETY: GIL held, as in every function of the module.
             for leak in unsafe { session.leaks(element) } {
-                books.leaks.push(LeakRow { name, stack: stack(leak.at), leak });
+                ledger.leaks.push(LeakRow { name, stack: stack(leak.at), leak });
             }
             for ((_, operation, site), row) in session.foreign(element) {
                 let numbers = vec![
@@ -116,10 +117,10 @@ impl Books {
                     ("relocated", row.relocated),
                     ("calls", row.calls),
                 ];
-                books.foreign.push(Row { name, operation, site, numbers });
+                ledger.foreign.push(Row { name, operation, site, numbers });
             }
             for ((_, operation, site), bits) in session.reconciled(element) {
-                books.reconciled.push(Row {
+                ledger.reconciled.push(Row {
                     name,
                     operation,
                     site,
@@ -127,9 +128,12 @@ impl Books {
                 });
             }
         }
-        books.damages =
-            session.damages().iter().map(|damage| (damage.clone(), stack(damage.at))).collect();
-        books
+        ledger.corruptions = session
+            .corruptions()
+            .iter()
+            .map(|corruption| (corruption.clone(), stack(corruption.at)))
+            .collect();
+        ledger
     }
 
     fn to_python<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -157,7 +161,7 @@ impl Books {
             let entry = PyDict::new(py);
             entry.set_item("type", name)?;
             entry.set_item("count", leak.count)?;
-            entry.set_item("where", leak.home.word())?;
+            entry.set_item("where", leak.location.word())?;
             entry.set_item("segments", leak.segments)?;
             entry.set_item("bytes", leak.bytes)?;
             entry.set_item("first_made", leak.first_made)?;
@@ -182,17 +186,17 @@ impl Books {
             }
             all.set_item(key, list)?;
         }
-        let damages = PyList::empty(py);
-        for (damage, stack) in &self.damages {
+        let corruptions = PyList::empty(py);
+        for (corruption, stack) in &self.corruptions {
             let entry = PyDict::new(py);
-            entry.set_item("segment", format!("{:#x}", damage.cells))?;
-            entry.set_item("what", &damage.what)?;
-            entry.set_item("site", damage.at.site)?;
+            entry.set_item("segment", format!("{:#x}", corruption.cells))?;
+            entry.set_item("what", &corruption.what)?;
+            entry.set_item("site", corruption.at.site)?;
             entry.set_item("stack", &stack.lines)?;
             entry.set_item("left_out", stack.left_out)?;
-            damages.append(entry)?;
+            corruptions.append(entry)?;
         }
-        all.set_item("corruptions", damages)?;
+        all.set_item("corruptions", corruptions)?;
         let timeline = PyDict::new(py);
         timeline.set_item("seconds", &self.timeline.0)?;
         let live = PyDict::new(py);

@@ -58,7 +58,7 @@ pub fn install(py: Python<'_>, module: &Bound<'_, PyModule>) -> PyResult<()> {
     alone::learn();
     lock::set_wait_hook(wait_without_gil);
     lock::set_wait_check(may_wait);
-    // The first lock of a process sets the handlers of `fork` up, which must not meet a fork.
+    // The first lock of a process sets the handler of `fork` up, which must not meet a fork.
     let first = lock::SegmentLock::new();
     drop(lock::acquire_all(&mut [lock::Request::new(&first, 0..1, false)]));
     arming::set_capsule(capsule.into_ptr());
@@ -81,7 +81,7 @@ pub fn probe_arming(py: Python<'_>) -> PyResult<()> {
         let after = Bound::from_owned_ptr_or_err(py, numpy.get_handler())?;
         let managed = Array::of(numpy, &array)
             .is_some_and(|array| access::segment_of(array.data()).is_some());
-        managed && after.is(&before) && !functions::note::is_armed()
+        managed && after.is(&before) && !functions::allocation_hint::is_armed()
     };
     arming::set_enabled(works);
     Ok(())

@@ -9,7 +9,7 @@ use crate::{
     },
     handler as functions,
     numpy_abi::{self, MEM_HANDLER, PyDataMem_Handler, PyDataMemAllocator},
-    segment::Host,
+    segment::Upstream,
 };
 use pyo3::{
     exceptions::{PyRuntimeError, PyValueError},
@@ -157,25 +157,26 @@ fn innermost(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(variable.bind(py))
 }
 
-/// A handler of ours over somebody's, as the capsule's content. The handler comes first: that is
+/// A handler of ours over another, as the capsule's content. The handler comes first: that is
 /// what NumPy looks for.
 #[repr(C)]
-struct Hosted {
+struct UpstreamHandler {
     handler: PyDataMem_Handler,
-    host: Host,
-    /// Strong reference to the capsule of the host.
+    upstream: Upstream,
+    /// Strong reference to the capsule of the upstream handler.
     under: *mut ffi::PyObject,
 }
 
 /// Runs when neither a block nor an array of the handler is left.
-unsafe extern "C" fn drop_hosted(capsule: *mut ffi::PyObject) {
-    trampoline::end("drop_hosted", || {
+unsafe extern "C" fn drop_upstream(capsule: *mut ffi::PyObject) {
+    trampoline::end("drop_upstream", || {
         // SAFETY: GIL held; the capsule holds the box that `capsule_over` put into it.
         unsafe {
-            let hosted = ffi::PyCapsule_GetPointer(capsule, MEM_HANDLER.as_ptr()).cast::<Hosted>();
-            if !hosted.is_null() {
-                let hosted = Box::from_raw(hosted);
-                ffi::Py_DECREF(hosted.under);
+            let upstream =
+                ffi::PyCapsule_GetPointer(capsule, MEM_HANDLER.as_ptr()).cast::<UpstreamHandler>();
+            if !upstream.is_null() {
+                let upstream = Box::from_raw(upstream);
+                ffi::Py_DECREF(upstream.under);
             }
         }
     })
@@ -225,24 +226,25 @@ fn capsule_over<'py>(under: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         ("ctx", ctx.cast_const()),
     ])
     .map_err(|error| PyValueError::new_err(format!("the memory handler {name:?}: {error}")))?;
-    let mut hosted = Box::new(Hosted {
+    let mut upstream = Box::new(UpstreamHandler {
         handler: handler::HANDLER.0,
-        host: Host { context: ctx, malloc, calloc, free },
+        upstream: Upstream { context: ctx, malloc, calloc, free },
         under: under.clone().into_ptr(),
     });
     let bytes = format!("{NAME} over {name}");
     // The last byte stays NUL.
-    for (to, from) in hosted.handler.name[..126].iter_mut().zip(bytes.bytes()) {
+    for (to, from) in upstream.handler.name[..126].iter_mut().zip(bytes.bytes()) {
         *to = from as c_char;
     }
-    let hosted = Box::into_raw(hosted);
-    // SAFETY: the box stays where it is until `drop_hosted`. NumPy keeps a reference to the capsule
-    // for each array, so the host outlives its segments.
+    let upstream = Box::into_raw(upstream);
+    // SAFETY: the box stays where it is until `drop_upstream`. NumPy keeps a reference to the capsule
+    // for each array, so the upstream allocator outlives its segments.
     unsafe {
-        (*hosted).handler.allocator.ctx = (&raw mut (*hosted).host).cast();
-        let capsule = ffi::PyCapsule_New(hosted.cast(), MEM_HANDLER.as_ptr(), Some(drop_hosted));
+        (*upstream).handler.allocator.ctx = (&raw mut (*upstream).upstream).cast();
+        let capsule =
+            ffi::PyCapsule_New(upstream.cast(), MEM_HANDLER.as_ptr(), Some(drop_upstream));
         if capsule.is_null() {
-            ffi::Py_DECREF(Box::from_raw(hosted).under);
+            ffi::Py_DECREF(Box::from_raw(upstream).under);
         }
         Bound::from_owned_ptr_or_err(under.py(), capsule)
     }

@@ -10,7 +10,7 @@ use crate::{
     erased::{Cells, Failure},
     numpy_abi::{self, Array},
     owner_map,
-    segment::{self, Damage, Lost, Segment},
+    segment::{self, Corruption, Lost, Segment},
 };
 use pyo3::{
     exceptions::{PyRuntimeError, PyTypeError},
@@ -35,8 +35,8 @@ fn array_of_ours<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<(Array<'a>, &'sta
 }
 
 /// Whether an array's memory is a segment of ours whose header was overwritten, or that was found
-/// damaged before.
-fn is_damaged(array: Array<'_>) -> bool {
+/// corrupted before.
+fn is_corrupted(array: Array<'_>) -> bool {
     // SAFETY: the array is alive.
     unsafe { Segment::diagnose(array.data()) != Lost::Foreign }
 }
@@ -45,9 +45,13 @@ fn is_damaged(array: Array<'_>) -> bool {
 ///
 /// # Safety
 /// The memory is locked for reading, or `around` is what is broken around the cells.
-unsafe fn damage_of(array: Array<'_>, dtype: &DType, around: Option<Damage>) -> Option<String> {
-    if let Some(damage) = around {
-        return Some(damage.to_string());
+unsafe fn corruption_of(
+    array: Array<'_>,
+    dtype: &DType,
+    around: Option<Corruption>,
+) -> Option<String> {
+    if let Some(corruption) = around {
+        return Some(corruption.to_string());
     }
     // SAFETY: the array is alive; the caller's promise.
     unsafe {
@@ -56,29 +60,29 @@ unsafe fn damage_of(array: Array<'_>, dtype: &DType, around: Option<Damage>) -> 
             Some(segment) => segment.check_integrity(),
             None => match Segment::diagnose(array.data()) {
                 Lost::Foreign => return None,
-                Lost::Condemned => {
-                    return Some("it was found damaged before, and is left alone".to_owned());
+                Lost::Quarantined => {
+                    return Some("it was found corrupted before, and is left alone".to_owned());
                 }
-                Lost::Damaged(damage) => Err(*damage),
+                Lost::Corrupted(corruption) => Err(*corruption),
             },
         };
-        found.err().map(|damage| damage.to_string())
+        found.err().map(|corruption| corruption.to_string())
     }
 }
 
-/// Checks the memory of all arrays, for `denizen.check_memory`: one dict a damaged segment.
+/// Checks the memory of all arrays, for `denizen.check_memory`: one dict a corrupted segment.
 #[pyfunction]
 pub fn check_memory_raw(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     // SAFETY: arrays are freed and resized with the GIL held, which this thread has.
     let found = unsafe { Segment::check_all() };
-    let finding = |damage: Damage| {
+    let finding = |corruption: Corruption| {
         let info = PyDict::new(py);
-        info.set_item("address", damage.cells.as_ref().unwrap_or(&damage.block).start)?;
-        info.set_item("type", damage.element)?;
-        info.set_item("cells", damage.element.map(|_| damage.count))?;
-        info.set_item("part", format!("{:?}", damage.part).to_lowercase())?;
-        info.set_item("site", damage.site.as_deref())?;
-        info.set_item("message", damage.to_string())?;
+        info.set_item("address", corruption.cells.as_ref().unwrap_or(&corruption.block).start)?;
+        info.set_item("type", corruption.element)?;
+        info.set_item("cells", corruption.element.map(|_| corruption.count))?;
+        info.set_item("part", corruption.part.name())?;
+        info.set_item("site", corruption.site.as_deref())?;
+        info.set_item("message", corruption.to_string())?;
         Ok(info)
     };
     found.into_iter().map(finding).collect()
@@ -93,7 +97,7 @@ pub fn set_integrity(enabled: bool) -> bool {
 
 fn owner_of(array: Array<'_>) -> &'static str {
     // SAFETY: the array is alive.
-    if unsafe { access::segment_of(array.data()) }.is_some() || is_damaged(array) {
+    if unsafe { access::segment_of(array.data()) }.is_some() || is_corrupted(array) {
         "managed"
     } else if owner_map::is_adopted(array.data()) {
         "adopted"
@@ -117,10 +121,10 @@ pub fn inspect_raw<'py>(a: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
     // SAFETY: the array is alive.
     let run = match unsafe { access::segment_of(array.data()) } {
         Some(segment) => {
-            if let Some(damage) = segment.damage_around() {
+            if let Some(corruption) = segment.corruption_around() {
                 // A lock that something wrote to may never be had.
                 // SAFETY: all that is looked at is whether the fields can be trusted.
-                return unsafe { inspect_locked(a, array, dtype, Some(damage)) };
+                return unsafe { inspect_locked(a, array, dtype, Some(corruption)) };
             }
             let cells = segment.byte_len().div_ceil(element.size());
             Run::read(segment.cells().as_ptr(), element.size() as isize, cells)
@@ -163,13 +167,13 @@ unsafe fn inspect_locked<'py>(
     a: &Bound<'py, PyAny>,
     array: Array<'_>,
     dtype: &'static DType,
-    around: Option<Damage>,
+    around: Option<Corruption>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let element = dtype.element();
     // SAFETY: the array is alive.
     let segment = unsafe { access::segment_of(array.data()) };
     // SAFETY: the caller's promise.
-    let damage = unsafe { damage_of(array, dtype, around) };
+    let corruption = unsafe { corruption_of(array, dtype, around) };
     // Sizes and pointers of a header that something wrote to are not followed.
     let segment = segment.filter(|segment| segment.is_trusted() && consists_of(array, dtype));
     let (address, cells, bitmap) = match segment {
@@ -208,7 +212,7 @@ unsafe fn inspect_locked<'py>(
     info.set_item("bytes", cells * element.size())?;
     info.set_item("address", address as usize)?;
     info.set_item("heap_bytes", heap)?;
-    info.set_item("damage", damage)?;
+    info.set_item("corruption", corruption)?;
     Ok(info)
 }
 

@@ -50,8 +50,8 @@ mod _runtime {
     use super::*;
     #[pymodule_export]
     use super::{
-        BorrowError, IntegrityError, VacantError, abi_layout, audit::begin, audit::books,
-        audit::end, dtype_of, end_fault, handler::arming_works, handler::handler_name,
+        BorrowError, IntegrityError, VacantError, abi_layout, audit::begin, audit::end,
+        audit::ledger, dtype_of, end_fault, handler::arming_works, handler::handler_name,
         handler::set_arming, handler_mode::HandlerBlock, inspect::check_memory_raw,
         inspect::inspect_raw, inspect::owner, inspect::set_integrity, numpy_layout, plan_fault,
         scalar_from_bytes, stats, types,
@@ -74,7 +74,7 @@ static FIRST: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
 fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     if let Some(first) = FIRST.get(py) {
-        // Imported again after somebody removed it from `sys.modules`: the same classes and names.
+        // Imported again after it was removed from `sys.modules`: the same classes and names.
         for (name, value) in first.bind(py).dict() {
             if !module.hasattr(name.cast::<PyString>()?)? {
                 module.add(name.cast::<PyString>()?, value)?;
@@ -91,7 +91,7 @@ fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
     refuse_other_interpreters(py)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     let checks = wants_checks()?;
-    memory::reserve::quiet_panics();
+    memory::emergency_heap::quiet_panics();
     dtype::numpy_patches::install(py, numpy_abi::import(py)?)?;
     let _ = errors::VACANT_ERROR.set(py, py.get_type::<VacantError>().into_any().unbind());
     let _ = errors::BORROW_ERROR.set(py, py.get_type::<BorrowError>().into_any().unbind());
@@ -214,10 +214,10 @@ fn scalar_from_bytes(py: Python<'_>, name: &str, bytes: &[u8]) -> PyResult<Py<Py
 #[pyo3(name = "_plan_fault")]
 fn plan_fault(kind: &str, after: Option<u64>) -> PyResult<()> {
     let kind = match kind {
-        "allocation" => faults::Kind::Allocation,
-        "heap" => faults::Kind::Heap,
-        "element" if faults::counts_elements() => faults::Kind::Element,
-        "slot" => faults::Kind::Slot,
+        "allocation" => faults::FaultKind::Allocation,
+        "heap" => faults::FaultKind::Heap,
+        "element" if faults::elements_can_fail() => faults::FaultKind::Element,
+        "slot" => faults::FaultKind::Slot,
         "element" => {
             return Err(PyRuntimeError::new_err(
                 "elements are not counted: start the process with DENIZEN_FAULTS=1",

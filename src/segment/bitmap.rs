@@ -1,6 +1,6 @@
 //! The init bitmap: one bit a cell, 1 where an object was built.
 //!
-//! Threads that work on neighbouring cells share words, never bits: whoever holds the right to
+//! Threads that work on neighbouring cells share words, never bits: a thread that holds the right to
 //! write cells writes their bits. So whole words of a range are stored plainly and only the two at
 //! its ends need an atomic read-modify-write. Order between threads comes with the right to the
 //! cells, not from here.
@@ -34,7 +34,7 @@ fn write(word: &AtomicU64, affected: u64, value: u64) {
     if affected == u64::MAX {
         word.store(value, Relaxed);
     } else {
-        // Nobody else writes the affected bits, so what was wrong still is.
+        // No other thread writes the affected bits, so what was wrong still is.
         word.fetch_xor(wrong, Relaxed);
     }
 }

@@ -15,9 +15,9 @@ use std::{ffi::c_void, ptr::NonNull};
 const MAGIC: u64 = 0x6465_6e69_7a65_6e01;
 /// What stands in the place of the magic once a segment is gone.
 const POISON: u64 = 0xdead_dead_dead_dead;
-/// What stands in the place of the magic once a segment was found damaged: it is no segment any more,
-/// but nobody is told twice.
-const CONDEMNED: u64 = 0x6465_6e69_7a65_6eff;
+/// What stands in the place of the magic once a segment was found corrupted: it is no segment any more,
+/// but it is reported once.
+const QUARANTINED: u64 = 0x6465_6e69_7a65_6eff;
 
 /// The type word's flag: the element type is settled, not only hinted at.
 pub(super) const BOUND: usize = 1;
@@ -25,15 +25,15 @@ pub(super) const BOUND: usize = 1;
 pub(super) const BUILT: usize = 2;
 /// The type word's flag: one thread is settling the type right now.
 pub(super) const BINDING: usize = 4;
-/// The type word's flag: the type is a hint from whoever allocated, or was settled by a loop of the
-/// hinted type, and nobody said that *all* bytes are cells of it.
+/// The type word's flag: the type is a hint from the allocation, or was settled by a loop of the
+/// hinted type, and no bind said that *all* bytes are cells of it.
 pub(super) const HINTED: usize = 8;
 const FLAGS: usize = BOUND | BUILT | BINDING | HINTED;
 
 /// The flags byte: the cells were zero when the segment was allocated.
 pub(super) const ZEROED: u8 = 1;
 /// The flags byte: the block is another allocator's memory.
-pub(super) const HOSTED: u8 = 2;
+pub(super) const UPSTREAM: u8 = 2;
 /// The flags byte: made while integrity checks were on ([`super::set_checked`]).
 pub(super) const CHECKED: u8 = 4;
 
@@ -67,7 +67,7 @@ pub struct Header {
     pub(super) dependency: Dependency,
     /// Alignment of block and cells, as a power of two.
     align_log2: u8,
-    /// [`ZEROED`], [`HOSTED`], [`CHECKED`].
+    /// [`ZEROED`], [`UPSTREAM`], [`CHECKED`].
     pub(super) flags: u8,
     /// Bits that were set, less those that were cleared, only because cells had moved without us,
     /// modulo 2^16. So there always are as many live cells as bits less these.
@@ -136,13 +136,13 @@ impl Header {
         self.sign_for(self.type_word().0);
     }
 
-    /// As [`Self::sign`], for whoever settles the type: signs what the segment will be for.
+    /// As [`Self::sign`], for the thread that settles the type: signs what the segment will be for.
     pub(super) fn sign_for(&self, element: Option<&'static ElementType>) {
         let address = element.map_or(0, |element| std::ptr::from_ref(element).addr());
         self.checksum.store(self.digest(address), Relaxed);
     }
 
-    /// Whether the fields are what was signed. Meaningless while somebody settles the type.
+    /// Whether the fields are what was signed. Meaningless while a thread settles the type.
     #[inline]
     pub(super) fn is_signed(&self) -> bool {
         let element = self.type_word.load(Acquire).addr() & !FLAGS;
@@ -174,14 +174,14 @@ impl Header {
         (sum ^ sum >> 32) as u32
     }
 
-    /// Declares that the segment was found damaged: it is found no more.
-    pub(super) fn condemn(&self) {
-        self.magic.store(self.here(CONDEMNED), Release);
+    /// Declares that the segment was found corrupted: it is found no more.
+    pub(super) fn quarantine(&self) {
+        self.magic.store(self.here(QUARANTINED), Release);
     }
 
-    /// Whether the segment was found damaged before.
-    pub(super) fn is_condemned(&self) -> bool {
-        self.magic.load(Acquire) == self.here(CONDEMNED)
+    /// Whether the segment was found corrupted before.
+    pub(super) fn is_quarantined(&self) -> bool {
+        self.magic.load(Acquire) == self.here(QUARANTINED)
     }
 
     /// Alignment of block and cells, in bytes.
@@ -207,7 +207,7 @@ impl Header {
         missing.wrapping_sub(surplus) as u16 == self.drift.load(Relaxed)
     }
 
-    /// Whether the segment is gone, or somebody is making it.
+    /// Whether the segment is gone, or being made.
     pub(super) fn is_unborn(&self) -> bool {
         self.magic.load(Acquire) == POISON
     }
@@ -222,8 +222,8 @@ impl Header {
     pub(super) fn forget_built(&self) {
         let (element, flags) = self.type_word();
         self.drift.store(0, Relaxed);
-        // Whoever writes cells holds them alone, so nobody builds meanwhile; a lost exchange means
-        // that somebody settles the type, and then there is nothing to forget.
+        // A thread that writes cells holds them alone, so none builds meanwhile; a lost exchange means
+        // that a thread settles the type, and then there is nothing to forget.
         self.exchange_type((element, flags), (element, flags & !BUILT));
     }
 
@@ -321,7 +321,7 @@ impl SideBitmap {
     }
 
     /// # Safety
-    /// Nobody uses the bitmap any more.
+    /// No thread uses the bitmap any more.
     pub(super) unsafe fn release(self) {
         if let Ok(layout) = std::alloc::Layout::array::<u64>(self.capacity() + 1) {
             // SAFETY: allocated in `new` with this layout.

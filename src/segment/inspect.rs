@@ -51,11 +51,11 @@ impl Segment {
         }
     }
 
-    /// How many live objects there are, for somebody who does not hold the lock. While others work on
+    /// How many live objects there are, for a thread that does not hold the lock. While others work on
     /// the cells that is what the bits say.
     ///
     /// # Safety
-    /// Nobody frees or resizes the segment meanwhile.
+    /// No code frees or resizes the segment meanwhile.
     pub unsafe fn count_live(self) -> u64 {
         let Some(element) = self.element().filter(|_| !self.untouched()) else { return 0 };
         let mut cells = [Request::new(self.lock(), 0..self.byte_len().max(1), false)];

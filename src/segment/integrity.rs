@@ -1,4 +1,4 @@
-//! Whether a segment still is what its loops left: what somebody overwrote, found and named.
+//! Whether a segment still is what its loops left: what was overwritten, found and named.
 //!
 //! ```text
 //! | header: magic, fields, checksum, lock | bitmap | pad | canary | cells ... | canary |
@@ -9,26 +9,31 @@
 //! anyway. A segment that was made while checks were on ([`set_checked`]) has both canaries at any
 //! size, and its cells are compared with the init bitmap as well.
 //!
-//! # What becomes of a damaged segment
-//! It is *condemned*: no lookup finds it any more, no object in it is destroyed, its memory is never
-//! used again, and what it keeps alive stays alive. Somebody wrote where he should not have; which
-//! of the objects are still objects nobody can tell, and a leak is always sound.
+//! # What becomes of a corrupted segment
+//! It is *quarantined*: no lookup finds it any more, no object in it is destroyed, its memory is never
+//! used again, and what it keeps alive stays alive. Some code wrote where it should not have; which
+//! of the objects are still objects cannot be told, and a leak is always sound.
+
+mod canary;
+mod corruption;
+
+pub(super) use canary::zone_behind;
+pub use corruption::{Corruption, Lost, Part};
 
 use super::{
     Segment,
-    header::{BINDING, BOUND, CHECKED, HINTED, HOSTED, Header},
+    header::{BINDING, BOUND, CHECKED, HINTED, Header, UPSTREAM},
     layout::words_for,
 };
 use crate::{
-    abi,
     erased::{CELLS_PER_MASK, ElementType, Failure, observer},
     lock::{Request, try_acquire_all},
     memory::BlockInfo,
     owner_map,
 };
+use canary::{BEHIND, CANARY};
 use std::{
-    fmt::{self, Write as _},
-    ops::Range,
+    fmt::Write as _,
     ptr::NonNull,
     slice,
     sync::{
@@ -38,39 +43,8 @@ use std::{
     },
 };
 
-/// The canary in front of the cells, and what those behind them repeat.
-const CANARY: u64 = 0x5e67_0e47_ca4a_12fe;
-/// Bytes behind the cells of a checked segment that are no cells.
-pub(super) const RED_ZONE: usize = 64;
-const BEHIND: [u8; RED_ZONE] = {
-    let (word, mut bytes, mut index) = (CANARY.to_le_bytes(), [0; RED_ZONE], 0);
-    while index < RED_ZONE {
-        bytes[index] = word[index % 8];
-        index += 1;
-    }
-    bytes
-};
-/// Bytes of the canary behind cells that are not checked: at least, and at most where the block has
-/// more.
-const SMALL_ZONE: std::ops::RangeInclusive<usize> = 8..=16;
-/// Segments with more bytes of cells have no canary behind them unless they are checked: it would
-/// touch a page that the cells may never need.
-const LARGEST_WITH_CANARY: usize = 2048;
-/// So far from the header a canary in front of the cells touches no page of its own.
-const NEAR: usize = 4096;
-
 static CHECKING: AtomicBool = AtomicBool::new(false);
 static SITE_HOOK: OnceLock<fn(usize) -> Option<String>> = OnceLock::new();
-
-/// How many bytes a segment has behind its cells that are no cells.
-#[inline]
-pub(super) fn zone_behind(bytes: usize, checked: bool) -> usize {
-    match bytes {
-        _ if checked => RED_ZONE,
-        ..=LARGEST_WITH_CANARY => *SMALL_ZONE.start(),
-        _ => 0,
-    }
-}
 
 /// Whether segments that are allocated from now on are checked as thoroughly as can be; says what
 /// was so before. For the whole process.
@@ -88,102 +62,6 @@ pub fn is_checking() -> bool {
 /// first hook stays.
 pub fn set_site_hook(hook: fn(usize) -> Option<String>) {
     let _ = SITE_HOOK.set(hook);
-}
-
-/// The part of a segment that was overwritten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// All of the header, as far as can be told: it says no longer that it is one.
-    Header,
-    /// A field of the header: size, place, type, dependency.
-    Fields,
-    /// The lock in the header.
-    Lock,
-    /// What stands in front of a block in another allocator's memory.
-    Lease,
-    /// The canary in front of the cells.
-    Front,
-    /// The canary behind the cells.
-    Behind,
-    /// The init bitmap: bits of cells that do not exist.
-    Bitmap,
-    /// Cells: they are not what the init bitmap says, nor are they permuted.
-    Cells,
-}
-
-/// What is broken in a segment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Damage {
-    /// Which part was overwritten.
-    pub part: Part,
-    /// Addresses of the block: header, bitmap, cells and what is behind them.
-    pub block: Range<usize>,
-    /// Addresses of the cells, where the header can still be believed.
-    pub cells: Option<Range<usize>>,
-    /// The name of the element type, where the header can still be believed and there is one.
-    pub element: Option<&'static str>,
-    /// Cells of that type.
-    pub count: usize,
-    /// What was found, and where: a clause about "its" parts.
-    pub found: String,
-    /// Where the segment was made, if somebody keeps a record.
-    pub site: Option<String>,
-}
-
-impl Damage {
-    /// The segment, for a reader: addresses, type, number of cells, origin.
-    pub fn segment(&self) -> String {
-        let Some(cells) = &self.cells else {
-            return format!(
-                "the memory block at {:#x} ({} bytes with header and cells)",
-                self.block.start,
-                self.block.len()
-            );
-        };
-        let mut text = format!("the segment at {:#x}", cells.start);
-        let _ = match self.element {
-            Some(name) => write!(text, " ({} cells of {name}, {} bytes", self.count, cells.len()),
-            None => write!(text, " ({} bytes without an element type", cells.len()),
-        };
-        if let Some(site) = &self.site {
-            let _ = write!(text, ", made at {site}");
-        }
-        text.push(')');
-        text
-    }
-}
-
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is damaged: {}", self.segment(), self.found)
-    }
-}
-
-impl std::error::Error for Damage {}
-
-impl From<Damage> for Failure {
-    fn from(damage: Damage) -> Failure {
-        Failure::new(
-            abi::ERROR_INTEGRITY,
-            format!(
-                "{damage}. Something wrote there that had no business to. Nothing in the segment is \
-                 destroyed and its memory is not used again (both leak). To find who wrote, run \
-                 under AddressSanitizer; to find where the array was made, `denizen audit --trace`; \
-                 see docs/how-it-is-tested.md, \"Integrity\""
-            ),
-        )
-    }
-}
-
-/// What an address is that [`Segment::find`] knows nothing of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// No memory of ours.
-    Foreign,
-    /// A segment that was found damaged before.
-    Condemned,
-    /// A segment whose header was overwritten, found now and condemned.
-    Damaged(Box<Damage>),
 }
 
 /// How the bits differ from the cells. Moves of cells as bytes change which, not how many.
@@ -210,7 +88,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 impl Segment {
-    /// As [`Self::diagnose`], and what was overwritten is condemned: it was to be freed, or used as
+    /// As [`Self::diagnose`], and what was overwritten is quarantined: it was to be freed, or used as
     /// if it were whole.
     ///
     /// # Safety
@@ -219,15 +97,15 @@ impl Segment {
     pub unsafe fn lost(pointer: *const u8) -> Lost {
         // SAFETY: the same contract.
         let lost = unsafe { Segment::diagnose(pointer) };
-        if let Lost::Damaged(damage) = &lost
+        if let Lost::Corrupted(corruption) = &lost
             && let Some(block) = owner_map::block_of(pointer)
         {
-            Segment(block.start.cast()).condemn(damage);
+            Segment(block.start.cast()).quarantine(corruption);
         }
         lost
     }
 
-    /// What is wrong at an address that somebody takes for the cells of a segment and that
+    /// What is wrong at an address that a caller takes for the cells of a segment and that
     /// [`Segment::find`] does not.
     ///
     /// # Safety
@@ -242,19 +120,19 @@ impl Segment {
         // SAFETY: a live block of ours holds a segment, whose header has room; all its fields are
         // plain numbers and pointers that are not followed here.
         let header = unsafe { segment.0.as_ref() };
-        if header.is_condemned() {
-            return Lost::Condemned;
+        if header.is_quarantined() {
+            return Lost::Quarantined;
         }
         // SAFETY: as above.
-        Lost::Damaged(Box::new(unsafe { segment.broken_header(block) }))
+        Lost::Corrupted(Box::new(unsafe { segment.broken_header(block) }))
     }
 
     /// Checks every living segment, as [`Self::check_integrity`] does; the cells of those that
-    /// somebody is at work on are not looked at. Segments that were condemned before are left out.
+    /// a thread is at work on are not looked at. Segments that were quarantined before are left out.
     ///
     /// # Safety
     /// No segment is freed or resized meanwhile (NumPy does so with the GIL held).
-    pub unsafe fn check_all() -> Vec<Damage> {
+    pub unsafe fn check_all() -> Vec<Corruption> {
         let mut found = Vec::new();
         owner_map::for_each_block(&mut |block| {
             if block.size < size_of::<Header>() {
@@ -263,27 +141,27 @@ impl Segment {
             let segment = Segment(block.start.cast());
             // SAFETY: a live block of ours has room for a header, and is not freed meanwhile.
             let header = unsafe { segment.0.as_ref() };
-            if header.is_condemned() || header.is_unborn() {
+            if header.is_quarantined() || header.is_unborn() {
                 return;
             }
-            let damage = segment.frame_damage().or_else(|| {
+            let corruption = segment.frame_corruption().or_else(|| {
                 let mut cells = [Request::new(&header.lock, 0..header.bytes.max(1), false)];
                 let guard = try_acquire_all(&mut cells).ok()?;
                 // SAFETY: the cells are locked for reading.
-                let damage = unsafe { segment.check_integrity() }.err();
+                let corruption = unsafe { segment.check_integrity() }.err();
                 drop(guard);
-                damage
+                corruption
             });
-            found.extend(damage);
+            found.extend(corruption);
         });
         found
     }
 
-    /// The damage of a segment whose header says that it is none, or that contradicts its block.
+    /// The corruption of a segment whose header says that it is none, or that contradicts its block.
     ///
     /// # Safety
     /// The block is live, and there is room for a header.
-    unsafe fn broken_header(self, block: BlockInfo) -> Damage {
+    unsafe fn broken_header(self, block: BlockInfo) -> Corruption {
         // SAFETY: the caller's promise.
         let begins = unsafe { bytes_at(block.start, size_of::<Header>().min(32)) };
         let genuine = self.header().is_genuine();
@@ -296,11 +174,11 @@ impl Segment {
         if !genuine && let Some(neighbour) = in_front_of(block) {
             let _ = write!(found, "; in front of it lies {neighbour}");
         }
-        self.damage(part, found)
+        self.corruption(part, found)
     }
 
     /// Whether header, lock and canaries are what they should be. The fast half of
-    /// [`Self::frame_damage`].
+    /// [`Self::frame_corruption`].
     #[inline]
     pub(super) fn is_whole(self) -> bool {
         let header = self.header();
@@ -312,12 +190,12 @@ impl Segment {
                 unsafe { canary.read() == CANARY }
             })
             && self.behind() == &BEHIND[..self.behind().len()]
-            && (!header.is(HOSTED) || self.has_lease())
+            && (!header.is(UPSTREAM) || self.has_upstream_record())
     }
 
     /// What is broken around the cells.
     #[cold]
-    fn frame_damage(self) -> Option<Damage> {
+    fn frame_corruption(self) -> Option<Corruption> {
         let header = self.header();
         let block = owner_map::block_of(self.0.as_ptr().cast());
         let fits = header.is_genuine()
@@ -337,12 +215,12 @@ impl Segment {
             // SAFETY: the lock is a part of the header.
             let bytes = unsafe { bytes_at(lock, size_of_val(&header.lock)) };
             let found = format!("the lock in its header was overwritten: {}", hex(bytes));
-            return Some(self.damage(Part::Lock, found));
+            return Some(self.corruption(Part::Lock, found));
         }
-        if header.is(HOSTED) && !self.has_lease() {
+        if header.is(UPSTREAM) && !self.has_upstream_record() {
             let found = "what stands in front of its header, in the memory of another allocator, was \
                          overwritten";
-            return Some(self.damage(Part::Lease, found.to_owned()));
+            return Some(self.corruption(Part::UpstreamRecord, found.to_owned()));
         }
         if let Some(canary) = self.front_canary() {
             // SAFETY: inside the block, in front of the cells.
@@ -352,7 +230,7 @@ impl Segment {
                     "the 8 bytes in front of its first cell were overwritten: {}",
                     hex(bytes)
                 );
-                return Some(self.damage(Part::Front, found));
+                return Some(self.corruption(Part::Front, found));
             }
         }
         let behind = self.behind();
@@ -372,7 +250,7 @@ impl Segment {
                 },
                 hex(&behind[first..=last])
             );
-            return Some(self.damage(Part::Behind, found));
+            return Some(self.corruption(Part::Behind, found));
         }
         None
     }
@@ -385,8 +263,8 @@ impl Segment {
     /// Something is overwritten.
     ///
     /// # Safety
-    /// `segment-cells` for reading all cells. The header itself may be damaged.
-    pub unsafe fn check_integrity(self) -> Result<usize, Damage> {
+    /// `segment-cells` for reading all cells. The header itself may be corrupted.
+    pub unsafe fn check_integrity(self) -> Result<usize, Corruption> {
         // SAFETY: the same contract.
         unsafe { self.check(None) }
     }
@@ -399,23 +277,23 @@ impl Segment {
     ///
     /// # Safety
     /// As for [`Self::check_integrity`].
-    pub unsafe fn check_cells(self, element: &'static ElementType) -> Result<usize, Damage> {
+    pub unsafe fn check_cells(self, element: &'static ElementType) -> Result<usize, Corruption> {
         // SAFETY: the same contract.
         unsafe { self.check(Some(element)) }
     }
 
     /// # Safety
     /// As for [`Self::check_integrity`].
-    unsafe fn check(self, all_cells_of: Option<&'static ElementType>) -> Result<usize, Damage> {
+    unsafe fn check(self, all_cells_of: Option<&'static ElementType>) -> Result<usize, Corruption> {
         if !self.is_whole()
-            && let Some(damage) = self.frame_damage()
+            && let Some(corruption) = self.frame_corruption()
         {
-            return Err(damage);
+            return Err(corruption);
         }
         let (known, flags) = self.header().type_word();
         let Some(element) = known.filter(|_| flags & BINDING == 0) else { return Ok(0) };
-        if let Some(damage) = self.bitmap_damage(element) {
-            return Err(damage);
+        if let Some(corruption) = self.bitmap_corruption(element) {
+            return Err(corruption);
         }
         if !element.has_zero_promise() {
             return Ok(0);
@@ -429,7 +307,7 @@ impl Segment {
         if self.header().explains(missing, surplus) || !all_cells && surplus != 0 {
             return Ok(if all_cells { missing + surplus } else { missing });
         }
-        Err(self.cells_damage(element, found))
+        Err(self.cells_corruption(element, found))
     }
 
     /// Compares bits and cells of a type with a zero promise.
@@ -457,7 +335,7 @@ impl Segment {
     }
 
     #[cold]
-    fn cells_damage(self, element: &'static ElementType, found: Comparison) -> Damage {
+    fn cells_corruption(self, element: &'static ElementType, found: Comparison) -> Corruption {
         let Comparison { missing, first_missing, surplus, first_surplus } = found;
         let cell = |index: usize| {
             // SAFETY: a whole cell of the segment, which the caller may read.
@@ -482,11 +360,11 @@ impl Segment {
         if text.is_empty() {
             text.push("the count of cells that had moved, in its header, was changed".to_owned());
         }
-        self.damage(Part::Cells, text.join("; "))
+        self.corruption(Part::Cells, text.join("; "))
     }
 
     /// Bits of cells that do not exist are zero.
-    fn bitmap_damage(self, element: &'static ElementType) -> Option<Damage> {
+    fn bitmap_corruption(self, element: &'static ElementType) -> Option<Corruption> {
         let bits = super::divide(self.byte_len(), element.size());
         let words = words_for(bits);
         // A side bitmap has room to grow into, where bits may be left over.
@@ -497,32 +375,32 @@ impl Segment {
                     "its init bitmap was overwritten: it has bits ({beyond:#x}) of cells that do not \
                      exist"
                 );
-                return Some(self.damage(Part::Bitmap, found));
+                return Some(self.corruption(Part::Bitmap, found));
             }
         }
         None
     }
 
-    /// Checks what is around the cells of a segment that is to move, while somebody may be at work
-    /// on the cells; condemns it where it is damaged.
+    /// Checks what is around the cells of a segment that is to move, while a thread may be at work
+    /// on the cells; quarantines it where it is corrupted.
     ///
     /// # Errors
-    /// It is damaged; nobody uses it from now on.
+    /// It is corrupted; no code uses it from now on.
     #[inline]
     pub(super) fn check_frame(self) -> Result<(), Failure> {
         if self.is_whole() {
             return Ok(());
         }
-        self.frame_damage().map_or(Ok(()), |damage| {
-            self.condemn(&damage);
-            Err(damage.into())
+        self.frame_corruption().map_or(Ok(()), |corruption| {
+            self.quarantine(&corruption);
+            Err(corruption.into())
         })
     }
 
-    /// Checks a segment that goes or moves; condemns it where it is damaged.
+    /// Checks a segment that goes or moves; quarantines it where it is corrupted.
     ///
     /// # Errors
-    /// It is damaged; nobody uses it from now on.
+    /// It is corrupted; no code uses it from now on.
     ///
     /// # Safety
     /// The caller is alone with the segment.
@@ -539,7 +417,7 @@ impl Segment {
     /// taken for objects. `all` says that all its bytes are cells of `element`, and all are cleared.
     ///
     /// # Errors
-    /// It is damaged; nobody uses it from now on.
+    /// It is corrupted; no code uses it from now on.
     ///
     /// # Safety
     /// The caller is alone with the segment.
@@ -563,16 +441,16 @@ impl Segment {
         // SAFETY: the caller's promise.
         match unsafe { self.check(element) } {
             Ok(_) => Ok(()),
-            Err(damage) => {
-                self.condemn(&damage);
-                Err(damage.into())
+            Err(corruption) => {
+                self.quarantine(&corruption);
+                Err(corruption.into())
             }
         }
     }
 
     /// What is broken around the cells, the lock among it; `None` where nothing is.
-    pub fn damage_around(self) -> Option<Damage> {
-        if self.is_whole() { None } else { self.frame_damage() }
+    pub fn corruption_around(self) -> Option<Corruption> {
+        if self.is_whole() { None } else { self.frame_corruption() }
     }
 
     /// Whether the fields of the header are those that were written there.
@@ -586,17 +464,17 @@ impl Segment {
         self.header().is(CHECKED)
     }
 
-    fn condemn(self, damage: &Damage) {
-        self.header().condemn();
-        let start = damage.block.start;
-        observer::damaged(&observer::Damaged {
-            block: damage.block.clone(),
-            cells: damage.cells.clone().unwrap_or(start..start),
-            what: &damage.to_string(),
+    fn quarantine(self, corruption: &Corruption) {
+        self.header().quarantine();
+        let start = corruption.block.start;
+        observer::corrupted(&observer::Corrupted {
+            block: corruption.block.clone(),
+            cells: corruption.cells.clone().unwrap_or(start..start),
+            what: &corruption.to_string(),
         });
     }
 
-    fn damage(self, part: Part, found: String) -> Damage {
+    fn corruption(self, part: Part, found: String) -> Corruption {
         let header = self.header();
         let start = self.0.as_ptr().addr();
         let block = owner_map::block_of(self.0.as_ptr().cast());
@@ -608,7 +486,7 @@ impl Segment {
         });
         let site = cells.as_ref().zip(SITE_HOOK.get()).and_then(|(cells, hook)| hook(cells.start));
         let element = if believed { header.type_word().0 } else { None };
-        Damage {
+        Corruption {
             part,
             block: start..start + size,
             cells,
@@ -619,53 +497,9 @@ impl Segment {
         }
     }
 
-    /// Writes the canaries around the cells, where there is room for them.
-    #[inline]
-    pub(super) fn set_canaries(self) {
-        if let Some(canary) = self.front_canary() {
-            // SAFETY: inside the block, in front of the cells, behind the bitmap.
-            unsafe { canary.write(CANARY) };
-        }
-        let (start, length) = self.behind_range();
-        // SAFETY: inside the block, behind the cells; `BEHIND` is at least as long.
-        unsafe { start.copy_from_nonoverlapping(NonNull::from(&BEHIND).cast(), length) };
-    }
-
-    /// The canary in front of the cells: the last word before them that is not the header's.
-    #[inline]
-    fn front_canary(self) -> Option<NonNull<u64>> {
-        let header = self.header();
-        let exists = header.cells_offset > size_of::<Header>()
-            && (header.cells_offset <= NEAR || header.is(CHECKED));
-        // SAFETY: between header and cells.
-        exists.then(|| unsafe { self.0.cast::<u8>().add(header.cells_offset - 8).cast() })
-    }
-
-    #[inline]
-    fn behind_range(self) -> (NonNull<u8>, usize) {
-        let header = self.header();
-        let end = header.cells_offset + header.bytes.max(1);
-        let longest = match header.bytes {
-            _ if header.is(CHECKED) => RED_ZONE,
-            ..=LARGEST_WITH_CANARY => *SMALL_ZONE.end(),
-            _ => 0,
-        };
-        let length = longest.min(header.block_size.saturating_sub(end));
-        // SAFETY: the block has `block_size` bytes; where the length is 0 the address is not used.
-        (unsafe { NonNull::new_unchecked(self.0.cast::<u8>().as_ptr().wrapping_add(end)) }, length)
-    }
-
-    /// The bytes behind the cells that are the canary's.
-    #[inline]
-    fn behind<'a>(self) -> &'a [u8] {
-        let (start, length) = self.behind_range();
-        // SAFETY: inside the block; nobody writes to a canary.
-        unsafe { bytes_at(start, length) }
-    }
-
-    fn has_lease(self) -> bool {
-        // SAFETY: `segment-live`: a hosted block has a lease in front of it, whatever is in there.
-        unsafe { super::Source::is_leased(self.0.cast()) }
+    fn has_upstream_record(self) -> bool {
+        // SAFETY: `segment-live`: an upstream block has a record in front of it, whatever is in there.
+        unsafe { super::Source::has_record(self.0.cast()) }
     }
 }
 
@@ -679,9 +513,10 @@ fn in_front_of(block: BlockInfo) -> Option<String> {
     if !header.is_genuine() || !header.is_signed() {
         return None;
     }
-    let damage = segment.frame_damage();
-    let whole = damage.is_none();
-    let mut text = damage.unwrap_or_else(|| segment.damage(Part::Behind, String::new())).segment();
+    let corruption = segment.frame_corruption();
+    let whole = corruption.is_none();
+    let mut text =
+        corruption.unwrap_or_else(|| segment.corruption(Part::Behind, String::new())).segment();
     text.push_str(if whole {
         ", whose end is intact"
     } else {
@@ -691,7 +526,7 @@ fn in_front_of(block: BlockInfo) -> Option<String> {
 }
 
 /// # Safety
-/// The bytes are there for `'a`, and nobody writes to them.
+/// The bytes are there for `'a`, and no code writes to them.
 #[inline]
 unsafe fn bytes_at<'a>(start: NonNull<u8>, length: usize) -> &'a [u8] {
     // SAFETY: the caller's promise.

@@ -1,11 +1,11 @@
 //! What one loop call did to one output run: counted, and entered in the init bitmap.
 //!
-//! A loop works by the cells' own bytes. The ledger looks at them before and after and books the
+//! A loop works by the cells' own bytes. The ledger looks at them before and after and records the
 //! difference, so that no loop has to tell what it did, however it ends.
 
 use super::{InitBitmap, Segment};
 use crate::{
-    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Place, Tally},
+    erased::{CELLS_PER_MASK, Cells, CellsMut, CountDelta, ElementType, Location},
     owner_map,
 };
 use std::mem::MaybeUninit;
@@ -14,7 +14,7 @@ use std::mem::MaybeUninit;
 /// and that a ledger can be passed around; enough to make its own cost per cell nothing.
 pub const RUN: usize = 16 * CELLS_PER_MASK;
 
-/// Open books on one run of cells of a type with a zero promise.
+/// An open ledger of one run of cells of a type with a zero promise.
 pub struct Ledger<'e> {
     element: &'e ElementType,
     /// Where the bits are; `None` for foreign cells.
@@ -123,7 +123,7 @@ fn for_masks(count: usize, stride: isize, mut visit: impl FnMut(usize, usize)) {
 }
 
 impl<'e> Ledger<'e> {
-    /// Opens the books: notes which cells are live, and mends their bits where something moved
+    /// Opens it: notes which cells are live, and mends their bits where something moved
     /// bytes without us. `segment` is what [`Segment::find`] says about the run's first cell.
     ///
     /// # Panics
@@ -139,13 +139,13 @@ impl<'e> Ledger<'e> {
         ledger
     }
 
-    /// Runs `work`, which changes the cells, between [`Self::open`] and [`Self::close`]. The books
+    /// Runs `work`, which changes the cells, between [`Self::open`] and [`Self::close`]. Its figures
     /// stay where they are made: to move them would cost more than all of a call for one cell.
     ///
     /// # Panics
     /// The run is longer than [`RUN`].
     #[inline(always)]
-    pub fn around<R>(
+    pub fn during<R>(
         element: &'e ElementType,
         segment: Option<Segment>,
         cells: &CellsMut<'_>,
@@ -158,7 +158,7 @@ impl<'e> Ledger<'e> {
         result
     }
 
-    /// Books for a run; [`Self::note_live`] comes next, before they are used.
+    /// The ledger for a run; [`Self::note_live`] comes next, before it is used.
     #[inline(always)]
     fn new(element: &'e ElementType, segment: Option<Segment>, cells: &CellsMut<'_>) -> Ledger<'e> {
         debug_assert!(element.has_zero_promise());
@@ -169,7 +169,7 @@ impl<'e> Ledger<'e> {
         Ledger { element, record, around, reconciled: 0, before }
     }
 
-    /// Notes which of the cells that the books are for are live, and mends their bits.
+    /// Notes which of the cells that the ledger is for are live, and mends their bits.
     #[inline(always)]
     fn note_live(&mut self, cells: &CellsMut<'_>) {
         // All that is long is out of line: a call for one cell pays for one cell.
@@ -216,69 +216,69 @@ impl<'e> Ledger<'e> {
         record.put(record.bitmap(), start, count, wrong, live);
     }
 
-    /// Closes the books over the same cells: enters what changed in bitmap and counters, and
+    /// Closes the ledger over the same cells: enters what changed in bitmap and counters, and
     /// returns it.
     #[inline(always)]
-    pub fn close(self, cells: Cells<'_>) -> Tally {
-        let tally = self.difference(cells);
-        if tally != Tally::default() {
-            self.element.book(tally, Place::Cells(cells));
+    pub fn close(self, cells: Cells<'_>) -> CountDelta {
+        let delta = self.difference(cells);
+        if delta != CountDelta::default() {
+            self.element.record(delta, Location::Cells(cells));
         }
-        tally
+        delta
     }
 
-    /// Closes the books over the same cells: enters what changed in the bitmap and returns it, but
+    /// Closes the ledger over the same cells: enters what changed in the bitmap and returns it, but
     /// leaves the counters to a caller who knows better what it was (a move, say).
     #[inline(always)]
-    pub fn settle(self, cells: Cells<'_>) -> Tally {
+    pub fn settle(self, cells: Cells<'_>) -> CountDelta {
         self.difference(cells)
     }
 
     #[inline(always)]
-    fn difference(&self, cells: Cells<'_>) -> Tally {
-        let mut tally = Tally { reconciled: self.reconciled, ..Tally::default() };
+    fn difference(&self, cells: Cells<'_>) -> CountDelta {
+        let mut delta = CountDelta { reconciled: self.reconciled, ..CountDelta::default() };
         if cells.len() == 1 {
             // SAFETY: `cells-readable`: one whole cell.
             let live = unsafe { self.element.vacancy().is_live(cells.address(0)) };
-            self.enter(0, 1, u64::from(live), &mut tally);
+            self.enter(0, 1, u64::from(live), &mut delta);
         } else {
-            self.enter_all(cells, &mut tally);
+            self.enter_all(cells, &mut delta);
         }
         if self.record.is_none() {
-            if tally.constructed + tally.destroyed > 0 && self.is_adopted(cells) {
-                return Tally { reconciled: self.reconciled, ..Tally::default() };
+            if delta.constructed + delta.destroyed > 0 && self.is_adopted(cells) {
+                return CountDelta { reconciled: self.reconciled, ..CountDelta::default() };
             }
-            tally.foreign = tally.constructed;
+            delta.foreign = delta.constructed;
             if let Some(segment) = self.around
-                && tally.constructed > 0
+                && delta.constructed > 0
                 && segment.is_for(self.element)
             {
-                // Nobody may take the segment for one in which there is nothing to clear.
+                // No thread may take the segment for one in which there is nothing to clear.
                 segment.note_built();
             }
         }
-        tally
+        delta
     }
 
     #[inline(never)]
-    fn enter_all(&self, cells: Cells<'_>, tally: &mut Tally) {
+    fn enter_all(&self, cells: Cells<'_>, delta: &mut CountDelta) {
         let vacancy = self.element.vacancy();
         for_masks(cells.len(), cells.stride(), |start, count| {
-            self.enter(start, count, vacancy.live_mask(cells.part(start, count)), tally);
+            self.enter(start, count, vacancy.live_mask(cells.part(start, count)), delta);
         });
     }
 
     /// Enters what became of at most 64 cells.
     #[inline(always)]
-    fn enter(&self, start: usize, count: usize, live: u64, tally: &mut Tally) {
+    fn enter(&self, start: usize, count: usize, live: u64, delta: &mut CountDelta) {
         // SAFETY: `open` wrote a mask for each 64 cells of the same run.
         let before = unsafe { self.before[start / CELLS_PER_MASK].assume_init() };
         let changed = live ^ before;
         if changed == 0 {
             return;
         }
-        tally.constructed += ones(changed & live, count);
-        tally.destroyed += ones(changed & before, count);
+        delta.constructed += ones(changed & live, count);
+        delta.destroyed += ones(changed & before, count);
         if let Some(record) = self.record {
             record.segment.note_built();
             record.put(record.bitmap(), start, count, changed, live);
@@ -295,7 +295,7 @@ impl<'e> Ledger<'e> {
             && owner_map::adopted_at(cells.address(0)).is_some()
     }
 
-    /// How many cells were live when the books were opened.
+    /// How many cells were live when the ledger was opened.
     pub fn live_before(&self, cells: Cells<'_>) -> u64 {
         let mut live = 0;
         for_masks(cells.len(), cells.stride(), |start, _| {

@@ -43,7 +43,7 @@ unsafe impl Sync for Shared {}
 impl Shared {
     fn new() -> Arc<Shared> {
         let hinted = element(c"loom.Hinted", 8);
-        let segment = Segment::allocate(BYTES, 64, Some(hinted), true).unwrap();
+        let segment = SegmentRequest::new(BYTES, 64).hint(hinted).zeroed().allocate().unwrap();
         let (small, other) = (element(c"loom.Small", 1), element(c"loom.Other", 8));
         Arc::new(Shared { segment, hinted, small, other })
     }
@@ -70,7 +70,7 @@ fn explore(work: [fn(&Shared) -> bool; 2], winners: std::ops::RangeInclusive<usi
         let won = [work[0](&shared), other.join().unwrap()];
         assert!(winners.contains(&won.into_iter().filter(|won| *won).count()));
         assert!(shared.segment.header().is_signed());
-        // SAFETY: nobody else has the segment any more.
+        // SAFETY: no other thread has the segment any more.
         unsafe { shared.segment.free() }.unwrap();
     });
 }

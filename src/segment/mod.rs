@@ -16,15 +16,15 @@
 //! that is checked against them. Where it has none, the bits.
 //!
 //! # Invariants
-//! * `segment-live`: the handle's block is live and starts with a sealed header. Whoever holds a
-//!   handle has to know that nobody frees or resizes the segment meanwhile.
-//! * `segment-cells`: whoever reads (writes) cells or their bits holds the right to read (write)
-//!   those cells, by the segment's lock ([`Segment::lock`]) or because nobody else knows the segment.
+//! * `segment-live`: the handle's block is live and starts with a sealed header. Code that holds a
+//!   handle has to know that no code frees or resizes the segment meanwhile.
+//! * `segment-cells`: code that reads (writes) cells or their bits holds the right to read (write)
+//!   those cells, by the segment's lock ([`Segment::lock`]) or because no other code knows the segment.
 //! * `segment-bits`: in a segment whose type has no zero promise a bit is 1 exactly where there is
 //!   a live object; in the others where the last operation of ours left one.
 //! * `segment-hinted`: a hint says which type the memory was asked for with, not that every byte is
 //!   a cell of it: a structured array may lie there, with other fields between the objects. Loops
-//!   set bits of cells that are theirs. So as long as nobody binds the type, an object is where cell
+//!   set bits of cells that are theirs. So as long as no caller binds the type, an object is where cell
 //!   *and* bit say so; a live cell that bytes were moved to without us has no bit, and is leaked
 //!   rather than guessed at if it is never cleared before the segment is freed.
 
@@ -37,10 +37,10 @@ mod integrity;
 mod layout;
 mod ledger;
 mod lifecycle;
-mod loans;
 #[cfg(all(test, loom))]
 mod loom_tests;
 mod operations;
+mod proxies;
 mod relocate;
 mod source;
 #[cfg(test)]
@@ -49,11 +49,12 @@ mod tests;
 pub use bitmap::InitBitmap;
 pub use header::{Header, ReleaseFn};
 pub use inspect::Snapshot;
-pub use integrity::{Damage, Lost, Part, is_checking, set_checked, set_site_hook};
+pub use integrity::{Corruption, Lost, Part, is_checking, set_checked, set_site_hook};
 pub use ledger::{Ledger, RUN};
-pub use loans::{LoanHooks, loan_begins, loan_ends, may_be_lent, set_loan_hooks};
+pub use lifecycle::SegmentRequest;
+pub use proxies::{ProxyHooks, may_have_proxies, proxy_begins, proxy_ends, set_proxy_hooks};
 pub use relocate::{ResizeError, Resized};
-pub use source::{Host, Source};
+pub use source::{Source, Upstream};
 
 use crate::{
     erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Exclusive},
@@ -117,7 +118,7 @@ impl Segment {
     /// for. The address of the cells of an empty segment counts as inside.
     ///
     /// # Safety
-    /// If `pointer` is in a segment, nobody frees or resizes that segment during the call.
+    /// If `pointer` is in a segment, no code frees or resizes that segment during the call.
     #[inline]
     pub unsafe fn find(pointer: *const u8) -> Option<Segment> {
         let block = owner_map::block_of(pointer)?;
@@ -177,8 +178,8 @@ impl Segment {
     /// Where the segment's memory comes from.
     #[inline]
     pub fn source(self) -> Source {
-        // SAFETY: `segment-live`; `allocate_from` noted what the block is made of.
-        unsafe { Source::of_block(self.0.cast(), self.header().is(header::HOSTED)) }
+        // SAFETY: `segment-live`; `SegmentRequest::allocate` noted what the block is made of.
+        unsafe { Source::of_block(self.0.cast(), self.header().is(header::UPSTREAM)) }
     }
 
     /// The type of the cells, once it is settled.
@@ -212,11 +213,11 @@ impl Segment {
     /// Settles the type of the cells. Binding to the type that is bound already costs next to
     /// nothing.
     ///
-    /// A segment that was hinted at the same type keeps its cells: whoever allocated it answers for
-    /// the rules of life, and whoever binds says that all its bytes are cells of the type (it is too
-    /// late for that once a loop has settled the type: `segment-hinted` goes on). In any other case nobody of ours has ever written the cells, and for a
-    /// type with a zero promise they are zeroed, that is made vacant: raw copies of other objects'
-    /// bytes must not pass for objects.
+    /// A segment that was hinted at the same type keeps its cells: the allocation answers for the
+    /// rules of life, and the caller of `bind` says that all its bytes are cells of the type (it is
+    /// too late for that once a loop has settled the type: `segment-hinted` goes on). In any other
+    /// case no code of ours has ever written the cells, and for a type with a zero promise they are
+    /// zeroed, that is made vacant: raw copies of other objects' bytes must not pass for objects.
     ///
     /// # Errors
     /// Another type is bound; the type needs a larger alignment; there is no memory for the bitmap.
@@ -237,7 +238,7 @@ impl Segment {
             } else if element.align() > self.align() {
                 return Err(BindError::Misaligned { align: self.align(), wanted: element.align() });
             } else if same {
-                // The hint has sized the bitmap, and whoever gave it answers for the cells.
+                // The hint has sized the bitmap, and its giver answers for the cells.
                 if self.header().exchange_type((known, flags), (known, BOUND)) {
                     return Ok(());
                 }
@@ -358,7 +359,7 @@ impl Segment {
     /// second call replaces the first without running it.
     ///
     /// # Safety
-    /// Nobody else uses the segment during the call; `release` may be called with `context` from
+    /// No other code uses the segment during the call; `release` may be called with `context` from
     /// any thread, and does not unwind.
     pub unsafe fn set_dependency(self, context: *mut std::ffi::c_void, release: Option<ReleaseFn>) {
         let mut header = self.0;

@@ -1,13 +1,13 @@
 //! Operations on cells of one segment by index, in any state.
 //!
 //! Bits and counters are exact after each of them, however it ends. For types with a zero promise
-//! the rules of life do the work and a [`Ledger`] books it; for the others the bits say which
+//! the rules of life do the work and a [`Ledger`] records it; for the others the bits say which
 //! operation a cell's state allows.
 
 use super::{Ledger, RUN, Segment};
 use crate::{
     abi,
-    erased::{CELLS_PER_MASK, Cells, CellsMut, ElementType, Failure, Place, Tally, rules},
+    erased::{CELLS_PER_MASK, Cells, CellsMut, CountDelta, ElementType, Failure, Location, rules},
 };
 use std::ops::Range;
 
@@ -105,7 +105,7 @@ impl Segment {
             return Ok(());
         }
         // SAFETY: the same contract; zero cells of such a type may be built over.
-        unsafe { self.booked(element, range, |cells| element.construct(cells)) }
+        unsafe { self.recorded(element, range, |cells| element.construct(cells)) }
     }
 
     /// Fills the vacant cells among `range` with default objects.
@@ -132,7 +132,10 @@ impl Segment {
             if reconciled != 0 {
                 // SAFETY: the same contract.
                 let cells = unsafe { self.run(element, start..start + count) };
-                element.book(Tally { reconciled, ..Tally::default() }, Place::Cells(cells));
+                element.record(
+                    CountDelta { reconciled, ..CountDelta::default() },
+                    Location::Cells(cells),
+                );
             }
             for (first, length, (live, _)) in rules::stretches(live, 0, count) {
                 let first = start + first;
@@ -146,7 +149,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Builds default objects in vacant cells and books them.
+    /// Builds default objects in vacant cells and records them.
     ///
     /// # Errors
     /// `done` cells are live, the others vacant.
@@ -167,8 +170,8 @@ impl Segment {
             self.fill_bits(element, range.start..range.start + done, true);
             // SAFETY: the same contract.
             let cells = unsafe { self.run(element, range.start..range.start + done) };
-            let tally = Tally { constructed: done as u64, ..Tally::default() };
-            element.book(tally, Place::Cells(cells));
+            let delta = CountDelta { constructed: done as u64, ..CountDelta::default() };
+            element.record(delta, Location::Cells(cells));
         }
         built
     }
@@ -213,7 +216,7 @@ impl Segment {
             // SAFETY: the same contract; the ranges were checked and `Pieces` orders them.
             unsafe {
                 if element.has_zero_promise() {
-                    to.booked(element, target..target + count, |cells| {
+                    to.recorded(element, target..target + count, |cells| {
                         rules::copy(element, cells, self.run(element, first..first + count))
                     })
                 } else {
@@ -241,7 +244,7 @@ impl Segment {
         if element.has_zero_promise() {
             // SAFETY: the same contract; one cell each.
             return unsafe {
-                self.booked(element, range, |cells| rules::copy(element, cells, source))
+                self.recorded(element, range, |cells| rules::copy(element, cells, source))
             };
         }
         let bitmap = self.bitmap_for(element);
@@ -256,7 +259,8 @@ impl Segment {
         bitmap.fill(index, 1, true);
         // SAFETY: the same contract.
         let cells = unsafe { self.run(element, index..index + 1) };
-        element.book(Tally { constructed: 1, ..Tally::default() }, Place::Cells(cells));
+        element
+            .record(CountDelta { constructed: 1, ..CountDelta::default() }, Location::Cells(cells));
         Ok(())
     }
 
@@ -275,7 +279,7 @@ impl Segment {
         let live = self.bitmap_for(element).get(range.start, range.len());
         let bitmap = to.bitmap_for(element);
         let occupied = bitmap.get(offset, range.len());
-        let mut tally = Tally::default();
+        let mut delta = CountDelta::default();
         let mut outcome = Ok(());
         for (first, length, state) in rules::stretches(live, occupied, range.len()) {
             let target = offset + first;
@@ -295,14 +299,14 @@ impl Segment {
             match state {
                 (true, false) => {
                     let done = completed(&result, length);
-                    tally.constructed += done as u64;
+                    delta.constructed += done as u64;
                     if done > 0 {
                         to.note_built();
                     }
                     bitmap.fill(target, done, true);
                 }
                 (false, true) => {
-                    tally.destroyed += length as u64;
+                    delta.destroyed += length as u64;
                     bitmap.fill(target, length, false);
                 }
                 _ => {}
@@ -314,7 +318,7 @@ impl Segment {
         }
         // SAFETY: the same contract.
         let cells = unsafe { to.run(element, offset..offset + range.len()) };
-        element.book(tally, Place::Cells(cells));
+        element.record(delta, Location::Cells(cells));
         outcome
     }
 
@@ -414,12 +418,12 @@ impl Segment {
         }
         // SAFETY: the same contract.
         let place = unsafe {
-            Place::Moved {
+            Location::Moved {
                 to: to.run(element, offset..offset + moved),
                 from: self.run(element, range.start..range.start + moved),
             }
         };
-        element.book(Tally { relocated: moved as u64, ..Tally::default() }, place);
+        element.record(CountDelta { relocated: moved as u64, ..CountDelta::default() }, place);
         result
     }
 
@@ -438,12 +442,12 @@ impl Segment {
         bitmap.fill(range.start, range.len(), live);
     }
 
-    /// Runs `operation` on cells `range`, at most [`RUN`] at a time, and books what it did.
+    /// Runs `operation` on cells `range`, at most [`RUN`] at a time, and records what it did.
     ///
     /// # Safety
     /// `segment-cells` for writing the range, which lies in the cells; `element` is the bound type
     /// and has a zero promise.
-    unsafe fn booked(
+    unsafe fn recorded(
         self,
         element: &'static ElementType,
         range: Range<usize>,

@@ -1,7 +1,7 @@
-//! Resize: allocate, move, drop; or growth in place where nobody can tell the difference.
+//! Resize: allocate, move, drop; or growth in place where no code can tell the difference.
 
 use super::{
-    Header, Segment,
+    Header, Segment, SegmentRequest,
     header::{BOUND, HINTED, SideBitmap},
     integrity,
 };
@@ -29,10 +29,10 @@ pub enum ResizeError {
     Memory(AllocError),
     /// An object would not move.
     Element(Failure),
-    /// Somebody works on the cells, or they are lent.
+    /// A thread works on the cells, or they are lent.
     InUse(LockError),
-    /// Something is overwritten ([`super::Damage`]). Nobody finds the segment any more.
-    Damaged(Failure),
+    /// Something is overwritten ([`super::Corruption`]). No lookup finds the segment any more.
+    Corrupted(Failure),
 }
 
 impl fmt::Display for ResizeError {
@@ -40,7 +40,7 @@ impl fmt::Display for ResizeError {
         match self {
             ResizeError::Memory(error) => error.fmt(f),
             ResizeError::InUse(error) => error.fmt(f),
-            ResizeError::Damaged(failure) => f.write_str(&failure.message),
+            ResizeError::Corrupted(failure) => f.write_str(&failure.message),
             ResizeError::Element(failure) => write!(f, "could not move an object: {failure}"),
         }
     }
@@ -64,24 +64,24 @@ impl Segment {
     /// segment is then as it was, with one exception: objects that had moved and would not move back either are destroyed.
     ///
     /// # Safety
-    /// Nobody else uses the segment during the call. On success nobody uses the old handle, or
+    /// No other code uses the segment during the call. On success no code uses the old handle, or
     /// addresses of the old cells, afterwards.
     pub unsafe fn resize(self, new_bytes: usize) -> Result<Resized, ResizeError> {
-        self.check_frame().map_err(ResizeError::Damaged)?;
+        self.check_frame().map_err(ResizeError::Corrupted)?;
         let (element, flags) = self.header().type_word();
-        // Whoever reads NumPy's documentation of `refcheck=False` knows better; a view of client
+        // A reader of NumPy's documentation of `refcheck=False` knows better; a view of client
         // code that is still alive would not survive it.
         self.lock().check_idle().map_err(ResizeError::InUse)?;
         if self.is_checked() {
-            // SAFETY: as below: nobody works on the cells.
-            unsafe { self.check_at_end() }.map_err(ResizeError::Damaged)?;
+            // SAFETY: as below: no thread works on the cells.
+            unsafe { self.check_at_end() }.map_err(ResizeError::Corrupted)?;
         }
         let mut header = self.0;
-        // SAFETY: the caller is alone with the segment; nobody held the lock a moment ago.
+        // SAFETY: the caller is alone with the segment; no thread held the lock a moment ago.
         unsafe { header.as_mut() }.lock.retire();
-        // Nobody uses a lent cell: that would hold the lock.
+        // No code uses a lent cell: that would hold the lock.
         if new_bytes < self.byte_len() {
-            self.end_loans(new_bytes).map_err(ResizeError::Element)?;
+            self.detach_proxies(new_bytes).map_err(ResizeError::Element)?;
         }
         let (old_start, kept) = (self.cells().as_ptr().addr(), self.byte_len().min(new_bytes));
         let observer = if observer::is_watching() { observer::get() } else { None };
@@ -96,11 +96,11 @@ impl Segment {
             (observer.segment_arrives)(left, segment.cells());
         }
         let resized = resized?;
-        resized.segment.loans_moved(old_start, kept);
+        resized.segment.proxies_moved(old_start, kept);
         Ok(resized)
     }
 
-    /// [`Self::resize`] with the lock and the loans seen to.
+    /// [`Self::resize`] with the lock and the proxies seen to.
     ///
     /// # Safety
     /// As for [`Self::resize`]; `element` and `flags` are the type word.
@@ -149,7 +149,7 @@ impl Segment {
                 let side = SideBitmap::new(bits).ok_or(error)?;
                 let words = super::layout::words_for(old_bytes / element.size());
                 // SAFETY: both bitmaps hold at least as many words as there were cells; the new
-                // one is nobody else's.
+                // one is the caller's alone.
                 unsafe {
                     side.words().copy_from_nonoverlapping(Header::bitmap_words(self.0), words)
                 };
@@ -170,22 +170,22 @@ impl Segment {
             }
         };
         let segment = Segment(grown.start.cast());
-        // SAFETY: the block begins with the header, moved as bytes; nobody else knows it.
+        // SAFETY: the block begins with the header, moved as bytes; no other code knows it.
         let header = unsafe { &mut *segment.0.as_ptr() };
         header.bytes = new_bytes;
         header.block_size = grown.size;
         if let Some(old) = side.and_then(|side| header.replace_side_bitmap(Some(side))) {
-            // SAFETY: replaced; nobody uses the old one any more.
+            // SAFETY: replaced; no code uses the old one any more.
             unsafe { old.release() };
         }
         header.seal();
         segment.clear_grown_bits(old_bytes, new_bytes);
-        // Bytes behind the last whole cell were nobody's; now they may be part of a cell.
+        // Bytes behind the last whole cell belonged to no cell; now they may be part of a cell.
         let kept = match element {
             Some(element) if bound => old_bytes / element.size() * element.size(),
             _ => old_bytes,
         };
-        // SAFETY: the tail lies in the block, holds no object, and nobody else uses it.
+        // SAFETY: the tail lies in the block, holds no object, and no other code uses it.
         unsafe { segment.zero_tail(kept, grown.zeroed_from.saturating_sub(offset)) };
         segment.set_canaries();
         Ok(Resized { segment, destructor: None })
@@ -220,7 +220,7 @@ impl Segment {
                 unsafe { segment.0.as_mut() }.block_size = smaller.size;
             }
         }
-        // SAFETY: the block begins with the header; nobody else knows it.
+        // SAFETY: the block begins with the header; no other code knows it.
         let header = unsafe { segment.0.as_mut() };
         header.bytes = new_bytes;
         header.seal();
@@ -264,7 +264,12 @@ impl Segment {
         new_bytes: usize,
     ) -> Result<Resized, ResizeError> {
         let (source, align, checked) = (self.source(), self.align(), self.is_checked());
-        let new = Segment::allocate_as(source, new_bytes, align, Some(element), true, checked)?;
+        let new = SegmentRequest::new(new_bytes, align)
+            .from_source(source)
+            .hint(element)
+            .zeroed()
+            .checked(checked)
+            .allocate()?;
         if self.header().type_word().1 & HINTED == 0 {
             // Cannot fail: the hint is right.
             let _bound = new.bind(element);

@@ -1,13 +1,13 @@
-//! Where a segment's block comes from: `memory`, or another allocator that hosts it.
+//! Where a segment's block comes from: `memory`, or an upstream allocator.
 //!
 //! ```text
-//! | slack | lease | header | bitmap | pad | cells ... |
-//! ^ what the host gave    ^ block, as in any other segment
+//! | slack | record | header | bitmap | pad | cells ... |
+//! ^ what upstream gave       ^ block, as in any other segment
 //! ```
 //!
-//! A host promises no alignment, so the block lies somewhere in what it gave; the lease in front of
-//! the block says where that begins and whose it is. The owner map knows hosted blocks by their
-//! range.
+//! An upstream allocator promises no alignment, so the block lies somewhere in what it gave; the
+//! record in front of the block says where that begins and whose it is. The owner map knows upstream
+//! blocks by their range.
 
 use crate::{
     faults,
@@ -20,7 +20,7 @@ use std::{ffi::c_void, ptr::NonNull};
 ///
 /// Growth is allocate-move-drop here, so there is no `realloc`.
 #[derive(Clone, Copy, Debug)]
-pub struct Host {
+pub struct Upstream {
     /// Passed to each function.
     pub context: *mut c_void,
     /// Memory, or NULL.
@@ -34,15 +34,15 @@ pub struct Host {
 
 /// What a segment's block is made of. Two of the same source are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source(Option<NonNull<Host>>);
+pub struct Source(Option<NonNull<Upstream>>);
 
-/// What stands in front of a hosted block.
+/// What stands in front of an upstream block.
 #[derive(Clone, Copy)]
-struct Lease {
-    host: NonNull<Host>,
+struct UpstreamRecord {
+    upstream: NonNull<Upstream>,
     given: NonNull<u8>,
     size: usize,
-    /// Of the other fields and the block's address: the host's own neighbours may write here.
+    /// Of the other fields and the block's address: the upstream's own neighbours may write here.
     check: usize,
 }
 
@@ -50,19 +50,19 @@ impl Source {
     /// Blocks of `memory`.
     pub const MEMORY: Source = Source(None);
 
-    /// Blocks that `host` hosts.
+    /// Blocks in memory of `upstream`.
     ///
     /// # Safety
-    /// * `host` stays where it is, unchanged, until the last segment made of it is freed.
+    /// * `upstream` stays where it is, unchanged, until the last segment made of it is freed.
     /// * Its functions keep what malloc, calloc and free promise, and may be called on every thread
     ///   on which such segments are allocated, resized and freed.
-    pub unsafe fn hosted_by(host: NonNull<Host>) -> Source {
-        Source(Some(host))
+    pub unsafe fn of_upstream(upstream: NonNull<Upstream>) -> Source {
+        Source(Some(upstream))
     }
 
     /// Whether it is another allocator.
     #[inline]
-    pub fn is_hosted(self) -> bool {
+    pub fn is_upstream(self) -> bool {
         self.0.is_some()
     }
 
@@ -70,34 +70,34 @@ impl Source {
     ///
     /// # Safety
     /// The block is live and came from [`Self::allocate`] of a source that says the same about
-    /// [`Self::is_hosted`].
-    pub(super) unsafe fn of_block(start: NonNull<u8>, hosted: bool) -> Source {
-        // SAFETY: a hosted block has a lease in front of it.
-        Source(hosted.then(|| unsafe { Lease::of(start) }.host))
+    /// [`Self::is_upstream`].
+    pub(super) unsafe fn of_block(start: NonNull<u8>, upstream: bool) -> Source {
+        // SAFETY: an upstream block has a record in front of it.
+        Source(upstream.then(|| unsafe { UpstreamRecord::of(start) }.upstream))
     }
 
-    /// Whether the lease in front of a hosted block is what was written there.
+    /// Whether the record in front of an upstream block is what was written there.
     ///
     /// # Safety
-    /// `start` is the start of a live hosted block.
-    pub(super) unsafe fn is_leased(start: NonNull<u8>) -> bool {
-        // SAFETY: there is room for a lease; an overwritten one is only read as words.
+    /// `start` is the start of a live upstream block.
+    pub(super) unsafe fn has_record(start: NonNull<u8>) -> bool {
+        // SAFETY: there is room for a record; an overwritten one is only read as words.
         let words = unsafe {
-            start.cast::<[usize; size_of::<Lease>() / size_of::<usize>()]>().sub(1).read()
+            start.cast::<[usize; size_of::<UpstreamRecord>() / size_of::<usize>()]>().sub(1).read()
         };
         if words.contains(&0) {
-            // Pointers that are NULL are no lease, and no `Lease` either.
+            // Pointers that are NULL are no record, and no `UpstreamRecord` either.
             return false;
         }
         // SAFETY: as above; no word is zero.
-        let lease = unsafe { Lease::of(start) };
-        lease.check == Lease::digest(lease.host, lease.given, lease.size, start)
+        let record = unsafe { UpstreamRecord::of(start) };
+        record.check == UpstreamRecord::digest(record.upstream, record.given, record.size, start)
     }
 
     /// A block of at least `size` bytes, aligned to `align`.
     ///
     /// # Errors
-    /// There is no memory, or the host gave memory that is a block of ours.
+    /// There is no memory, or the upstream allocator gave memory that is a block of ours.
     pub(super) fn allocate(
         self,
         size: usize,
@@ -107,8 +107,8 @@ impl Source {
         match self.0 {
             None if zeroed => memory::allocate_zeroed(size, align),
             None => memory::allocate(size, align),
-            // SAFETY: `hosted_by`.
-            Some(host) => unsafe { Lease::take(host, size, align, zeroed) },
+            // SAFETY: `of_upstream`.
+            Some(upstream) => unsafe { UpstreamRecord::take(upstream, size, align, zeroed) },
         }
     }
 
@@ -126,7 +126,7 @@ impl Source {
         new_size: usize,
         align: usize,
     ) -> Result<Resized, AllocError> {
-        if self.is_hosted() {
+        if self.is_upstream() {
             let new = self.allocate(new_size, align, false)?;
             let kept = block.size.min(new.size);
             // SAFETY: two blocks, the old one the caller's and given up now.
@@ -150,12 +150,12 @@ impl Source {
     /// Gives a block back.
     ///
     /// # Safety
-    /// The block is live and of this source, and nobody uses it afterwards.
+    /// The block is live and of this source, and no code uses it afterwards.
     pub(super) unsafe fn release(self, start: NonNull<u8>) {
         // SAFETY: the caller's promise.
         unsafe {
-            if self.is_hosted() {
-                Lease::of(start).give_back(start);
+            if self.is_upstream() {
+                UpstreamRecord::of(start).give_back(start);
             } else {
                 memory::release(start);
             }
@@ -163,30 +163,35 @@ impl Source {
     }
 }
 
-impl Lease {
-    /// The lease of a block.
+impl UpstreamRecord {
+    /// The record of a block.
     ///
     /// # Safety
-    /// `start` is the start of a live hosted block.
-    unsafe fn of(start: NonNull<u8>) -> Lease {
+    /// `start` is the start of a live upstream block.
+    unsafe fn of(start: NonNull<u8>) -> UpstreamRecord {
         // SAFETY: `take` wrote it there.
-        unsafe { start.cast::<Lease>().sub(1).read() }
+        unsafe { start.cast::<UpstreamRecord>().sub(1).read() }
     }
 
-    fn digest(host: NonNull<Host>, given: NonNull<u8>, size: usize, start: NonNull<u8>) -> usize {
+    fn digest(
+        upstream: NonNull<Upstream>,
+        given: NonNull<u8>,
+        size: usize,
+        start: NonNull<u8>,
+    ) -> usize {
         let mut sum = 0x1ea5_e000_u64;
-        for word in [host.as_ptr().addr(), given.as_ptr().addr(), size, start.as_ptr().addr()] {
+        for word in [upstream.as_ptr().addr(), given.as_ptr().addr(), size, start.as_ptr().addr()] {
             sum = (sum ^ word as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         }
         sum as usize
     }
 
-    /// Asks `host` for a block.
+    /// Asks `upstream` for a block.
     ///
     /// # Safety
-    /// [`Source::hosted_by`].
+    /// [`Source::of_upstream`].
     unsafe fn take(
-        host: NonNull<Host>,
+        upstream: NonNull<Upstream>,
         size: usize,
         align: usize,
         zeroed: bool,
@@ -196,55 +201,55 @@ impl Lease {
             return Err(error);
         }
         let align = align.max(memory::MIN_ALIGN);
-        let front = size_of::<Lease>();
+        let front = size_of::<UpstreamRecord>();
         let asked = size.checked_add(front + align - 1).ok_or(error)?;
         if asked > isize::MAX as usize / 2 {
             return Err(error);
         }
-        // SAFETY: `hosted_by`: the host is there, and its functions keep their promises.
+        // SAFETY: `of_upstream`: the allocator is there, and its functions keep their promises.
         let given = unsafe {
-            let Host { context, malloc, calloc, .. } = host.read();
+            let Upstream { context, malloc, calloc, .. } = upstream.read();
             if zeroed { calloc(context, asked, 1) } else { malloc(context, asked) }
         };
         let given = NonNull::new(given.cast::<u8>()).ok_or(error)?;
         let past = (given.as_ptr().addr() + front) % align;
         let skip = front + if past == 0 { 0 } else { align - past };
-        // SAFETY: `skip` is at most `front + align - 1`, so lease and block are inside; the block's
-        // alignment is the lease's too.
-        let (start, lease) = unsafe {
+        // SAFETY: `skip` is at most `front + align - 1`, so record and block are inside; the block's
+        // alignment is the record's too.
+        let (start, record) = unsafe {
             let start = given.add(skip);
-            let check = Lease::digest(host, given, asked, start);
-            let lease = Lease { host, given, size: asked, check };
-            start.cast::<Lease>().sub(1).write(lease);
-            (start, lease)
+            let check = UpstreamRecord::digest(upstream, given, asked, start);
+            let record = UpstreamRecord { upstream, given, size: asked, check };
+            start.cast::<UpstreamRecord>().sub(1).write(record);
+            (start, record)
         };
-        if owner_map::host(BlockInfo { start, size }).is_err() {
-            // SAFETY: just given, and nobody else knows it.
-            unsafe { lease.hand_over() };
+        if owner_map::add_upstream(BlockInfo { start, size }).is_err() {
+            // SAFETY: just given, and no other code knows it.
+            unsafe { record.hand_over() };
             return Err(error);
         }
         Ok(Block { start, size, zeroed })
     }
 
-    /// Ends the lease of the block at `start`.
+    /// Gives the memory of the block back at `start`.
     ///
     /// # Safety
-    /// It is the block's own lease, and nobody uses the block afterwards.
+    /// It is the block's own record, and no code uses the block afterwards.
     unsafe fn give_back(self, start: NonNull<u8>) {
-        owner_map::unhost(start);
+        owner_map::remove_upstream(start);
         // SAFETY: the caller's promise.
         unsafe { self.hand_over() };
     }
 
     /// # Safety
-    /// Nobody uses what the host gave.
+    /// No code uses what the upstream allocator gave.
     unsafe fn hand_over(self) {
-        // SAFETY: `hosted_by`; given by this host, with this size.
+        // SAFETY: `of_upstream`; given by this upstream, with this size.
         unsafe {
-            let Host { context, free, .. } = self.host.read();
+            let Upstream { context, free, .. } = self.upstream.read();
             free(context, self.given.as_ptr().cast(), self.size);
         }
     }
 }
 
-const _: () = assert!(align_of::<Lease>() <= memory::MIN_ALIGN);
+const _: () = assert!(align_of::<UpstreamRecord>() <= memory::MIN_ALIGN);

@@ -6,12 +6,15 @@
 )]
 
 use super::*;
-use crate::testing::{Allocator, Counts, Kind, Mishap, TracerType};
+use crate::testing::{Allocator, Counts, Fault, Storage, TracerType};
 
 pub(super) fn bound(tracer: TracerType, count: usize) -> Segment {
     let bytes = count * tracer.element.size();
-    let segment =
-        Segment::allocate(bytes, tracer.element.align(), Some(tracer.element), true).unwrap();
+    let segment = SegmentRequest::new(bytes, tracer.element.align())
+        .hint(tracer.element)
+        .zeroed()
+        .allocate()
+        .unwrap();
     segment.bind(tracer.element).unwrap();
     segment
 }
@@ -48,7 +51,7 @@ pub(super) fn value(tracer: TracerType, segment: Segment, index: usize) -> i64 {
 fn each_interior_pointer_finds_its_segment_and_neighbours_do_not() {
     for bytes in [0, 1, 80, 4096, 100_000] {
         for align in [1, 64, 256, 4096] {
-            let segment = Segment::allocate(bytes, align, None, false).unwrap();
+            let segment = SegmentRequest::new(bytes, align).allocate().unwrap();
             let start = segment.cells().as_ptr().cast_const();
             assert!(start.addr().is_multiple_of(align.max(64)));
             for offset in [0, bytes / 2, bytes.max(1) - 1] {
@@ -65,27 +68,28 @@ fn each_interior_pointer_finds_its_segment_and_neighbours_do_not() {
 }
 
 #[test]
-fn free_destroys_what_is_live_once_for_every_kind() {
-    for kind in Kind::ALL {
-        let tracer = TracerType::new(kind);
+fn free_destroys_what_is_live_once_for_every_storage() {
+    for storage in Storage::ALL {
+        let tracer = TracerType::new(storage);
         let segment = bound(tracer, 1000);
         fill(tracer, segment, 0..100);
         fill(tracer, segment, 163..164);
         fill(tracer, segment, 900..1000);
-        assert_eq!(live(tracer), 201, "{kind:?}");
+        assert_eq!(live(tracer), 201, "{storage:?}");
         unsafe { segment.destroy(50..60).unwrap() };
-        assert_eq!(live(tracer), 191, "{kind:?}");
+        assert_eq!(live(tracer), 191, "{storage:?}");
         assert_eq!(segment.bitmap().unwrap().count(0, 1000), 191);
         unsafe { segment.free().unwrap() };
-        assert_eq!(live(tracer), 0, "{kind:?}");
+        assert_eq!(live(tracer), 0, "{storage:?}");
         assert_eq!(tracer.element.counters().read().reconciled, 0);
     }
 }
 
 #[test]
 fn a_wrong_hint_is_harmless() {
-    let (hint, other) = (TracerType::new(Kind::OverAligned), TracerType::new(Kind::NoPromise));
-    let segment = Segment::allocate(6400, 8, Some(hint.element), false).unwrap();
+    let (hint, other) =
+        (TracerType::new(Storage::OverAligned), TracerType::new(Storage::NoPromise));
+    let segment = SegmentRequest::new(6400, 8).hint(hint.element).allocate().unwrap();
     assert_eq!(segment.element().map(ElementType::name), None);
     segment.bind(other.element).unwrap();
     fill(other, segment, 0..800);
@@ -98,8 +102,8 @@ fn a_wrong_hint_is_harmless() {
 
 #[test]
 fn binding_late_makes_garbage_vacant() {
-    let tracer = TracerType::new(Kind::Boxed);
-    let segment = Segment::allocate(100, 1, None, false).unwrap();
+    let tracer = TracerType::new(Storage::Boxed);
+    let segment = SegmentRequest::new(100, 1).allocate().unwrap();
     unsafe { segment.cells().write_bytes(0xcc, 100) };
     segment.bind(tracer.element).unwrap();
     assert_eq!(segment.cell_count(), 12);
@@ -109,9 +113,9 @@ fn binding_late_makes_garbage_vacant() {
 }
 
 #[test]
-fn resize_keeps_values_and_destroys_the_tail_once_for_every_kind() {
-    for kind in Kind::ALL {
-        let tracer = TracerType::new(kind);
+fn resize_keeps_values_and_destroys_the_tail_once_for_every_storage() {
+    for storage in Storage::ALL {
+        let tracer = TracerType::new(storage);
         let size = tracer.element.size();
         let mut segment = bound(tracer, 10);
         fill(tracer, segment, 0..10);
@@ -123,30 +127,30 @@ fn resize_keeps_values_and_destroys_the_tail_once_for_every_kind() {
             segment = unsafe { segment.resize(count * size + extra).unwrap().segment };
             assert_eq!(segment.cell_count(), count);
             for (index, value_before) in values.iter().enumerate() {
-                assert_eq!(value(tracer, segment, index), *value_before, "{kind:?}");
+                assert_eq!(value(tracer, segment, index), *value_before, "{storage:?}");
             }
-            assert_eq!(live(tracer), kept as i64, "{kind:?}: {count}");
+            assert_eq!(live(tracer), kept as i64, "{storage:?}: {count}");
             assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
             fill(tracer, segment, 0..count);
         }
         unsafe { segment.free().unwrap() };
-        assert_eq!(live(tracer), 0, "{kind:?}");
+        assert_eq!(live(tracer), 0, "{storage:?}");
     }
 }
 
 #[test]
 fn a_resize_that_fails_leaves_the_segment_whole() {
-    for kind in [Kind::SelfPointing, Kind::SelfPointingNoPromise, Kind::Inline] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::SelfPointing, Storage::SelfPointingNoPromise, Storage::Inline] {
+        let tracer = TracerType::new(storage);
         let segment = bound(tracer, 200);
         fill(tracer, segment, 0..70);
         fill(tracer, segment, 100..200);
         let mut sizes = vec![1 << 50, usize::MAX - 64];
-        if kind != Kind::Inline {
+        if storage != Storage::Inline {
             sizes.push(1 << 16);
         }
         for bytes in sizes {
-            tracer.plan_mishap(120, Mishap::Panic);
+            tracer.plan_fault(120, Fault::Panic);
             assert!(unsafe { segment.resize(bytes) }.is_err());
             tracer.cancel_plans();
             assert_eq!(live(tracer), 170);
@@ -162,21 +166,25 @@ fn a_resize_that_fails_leaves_the_segment_whole() {
 
 #[test]
 fn objects_that_lie_apart_arrive_at_their_places() {
-    for kind in Kind::ALL {
+    for storage in Storage::ALL {
         for apart in [&[0][..], &[1], &[63], &[64], &[127], &[0, 63], &[5, 70, 129]] {
             for offset in [0, 1, 64] {
-                let tracer = TracerType::new(kind);
+                let tracer = TracerType::new(storage);
                 let (from, to) = (bound(tracer, 130), bound(tracer, 200));
                 apart.iter().for_each(|index| fill(tracer, from, *index..index + 1));
                 unsafe { from.relocate(0..130, to, offset).unwrap() };
-                assert_eq!(live(tracer), apart.len() as i64, "{kind:?}");
+                assert_eq!(live(tracer), apart.len() as i64, "{storage:?}");
                 for index in apart {
                     let arrived = to.bitmap().unwrap().get(index + offset, 1);
-                    assert_eq!((arrived, from.bitmap().unwrap().count(0, 130)), (1, 0), "{kind:?}");
-                    assert_eq!(value(tracer, to, index + offset), *index as i64 + 1, "{kind:?}");
+                    assert_eq!(
+                        (arrived, from.bitmap().unwrap().count(0, 130)),
+                        (1, 0),
+                        "{storage:?}"
+                    );
+                    assert_eq!(value(tracer, to, index + offset), *index as i64 + 1, "{storage:?}");
                 }
                 for segment in [from, to] {
-                    assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{kind:?}");
+                    assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "{storage:?}");
                     unsafe { segment.free().unwrap() };
                 }
             }
@@ -186,7 +194,7 @@ fn objects_that_lie_apart_arrive_at_their_places() {
 
 #[test]
 fn a_segment_in_use_is_not_resized() {
-    let segment = Segment::allocate(800, 64, None, true).unwrap();
+    let segment = SegmentRequest::new(800, 64).zeroed().allocate().unwrap();
     let mut reading = [crate::lock::Request::new(segment.lock(), 0..8, false)];
     let guard = crate::lock::acquire_all(&mut reading).unwrap();
     for bytes in [8, 8000] {
@@ -198,11 +206,11 @@ fn a_segment_in_use_is_not_resized() {
 }
 
 #[test]
-fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
-    let tracer = TracerType::new(Kind::Boxed);
+fn the_ledger_records_any_stride_and_reconciles_raw_moves() {
+    let tracer = TracerType::new(Storage::Boxed);
     let segment = bound(tracer, 300);
     fill(tracer, segment, 0..150);
-    // Somebody swaps halves as bytes.
+    // Halves are swapped as bytes.
     unsafe {
         let base = segment.cells().as_ptr();
         std::ptr::swap_nonoverlapping(base, base.add(150 * 8), 150 * 8);
@@ -214,8 +222,8 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
         let cells = unsafe {
             CellsMut::new(segment.cells().as_ptr().add(first * 8), stride, count, Exclusive::own())
         };
-        let tally = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
-        assert_eq!((tally.reconciled, tally.constructed, tally.destroyed), (reconciled, 0, 0));
+        let delta = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
+        assert_eq!((delta.reconciled, delta.constructed, delta.destroyed), (reconciled, 0, 0));
     }
     assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
     // Clearing through strides enters the bits.
@@ -227,8 +235,8 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
         };
         let ledger = Ledger::open(tracer.element, Some(segment), &cells);
         unsafe { crate::erased::rules::clear(tracer.element, cells.reborrow()).unwrap() };
-        let tally = ledger.close(cells.as_cells());
-        assert_eq!((tally.destroyed, tally.constructed, tally.reconciled), (destroyed, 0, 0));
+        let delta = ledger.close(cells.as_cells());
+        assert_eq!((delta.destroyed, delta.constructed, delta.reconciled), (destroyed, 0, 0));
         assert_eq!(unsafe { segment.check_integrity() }, Ok(0));
     }
     assert_eq!(live(tracer), 0);
@@ -237,11 +245,11 @@ fn the_ledger_books_any_stride_and_reconciles_raw_moves() {
 
 #[test]
 fn threads_on_disjoint_cells_lose_no_object_and_no_bit() {
-    for kind in [Kind::Boxed, Kind::NoPromise, Kind::SelfPointing] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::Boxed, Storage::NoPromise, Storage::SelfPointing] {
+        let tracer = TracerType::new(storage);
         let bytes = 1000 * tracer.element.size();
-        // The type is settled by whoever comes first.
-        let segment = Segment::allocate(bytes, 64, None, false).unwrap();
+        // The type is settled by the first that comes.
+        let segment = SegmentRequest::new(bytes, 64).allocate().unwrap();
         std::thread::scope(|scope| {
             for part in 0..4 {
                 scope.spawn(move || {
@@ -267,7 +275,7 @@ fn threads_on_disjoint_cells_lose_no_object_and_no_bit() {
 
 #[test]
 fn a_cell_of_an_untouched_segment_is_booked_alone_as_in_company() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     for count in [1, 2, 100] {
         let segment = bound(tracer, 100);
         let mut cells = unsafe { segment.run_mut(tracer.element, 0..count) };
@@ -283,18 +291,18 @@ fn a_cell_of_an_untouched_segment_is_booked_alone_as_in_company() {
 
 #[test]
 fn fields_of_a_structured_type_are_not_booked_as_cells() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     let segment = bound(tracer, 30);
     // Every third 8 bytes but for four of them: not a stride of whole cells.
     let cells = unsafe { CellsMut::new(segment.cells().as_ptr().add(4), 12, 15, Exclusive::own()) };
-    let tally = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
-    assert_eq!((tally, segment.untouched()), (Default::default(), true));
+    let delta = Ledger::open(tracer.element, Some(segment), &cells).close(cells.as_cells());
+    assert_eq!((delta, segment.untouched()), (Default::default(), true));
     unsafe { segment.free().unwrap() };
 }
 
 #[test]
 fn a_run_that_leaves_the_segment_has_no_bits() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     // What was cut off is still memory of the block.
     let segment = unsafe { bound(tracer, 100).resize(70 * 8).unwrap().segment };
     fill(tracer, segment, 69..70);
@@ -325,9 +333,10 @@ fn build_at(tracer: TracerType, segment: Segment, offset: usize, value: i64) {
 #[test]
 fn other_fields_between_the_cells_of_a_hinted_segment_are_never_taken_for_objects() {
     // Ten records of two cells and eight bytes of something else.
-    for kind in [Kind::Boxed, Kind::ZeroDefault] {
-        let tracer = TracerType::new(kind);
-        let segment = Segment::allocate(240, 64, Some(tracer.element), true).unwrap();
+    for storage in [Storage::Boxed, Storage::ZeroDefault] {
+        let tracer = TracerType::new(storage);
+        let segment =
+            SegmentRequest::new(240, 64).hint(tracer.element).zeroed().allocate().unwrap();
         let garbage = |segment: Segment, record: usize| unsafe {
             segment.cells().as_ptr().add(record * 24 + 16).cast::<u64>()
         };
@@ -353,9 +362,9 @@ fn other_fields_between_the_cells_of_a_hinted_segment_are_never_taken_for_object
 
 #[test]
 fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     // Records of 17 bytes: the last one ends in the middle of a cell.
-    let segment = Segment::allocate(17 * 8, 64, Some(tracer.element), true).unwrap();
+    let segment = SegmentRequest::new(17 * 8, 64).hint(tracer.element).zeroed().allocate().unwrap();
     unsafe { segment.cells().as_ptr().write_bytes(0x11, 17 * 8) };
     let segment = unsafe { segment.resize(17 * 9).unwrap().segment };
     unsafe { segment.cells().as_ptr().write_bytes(0x11, 17 * 9) };
@@ -370,9 +379,10 @@ fn a_record_that_is_cut_off_no_cell_grows_without_a_changed_byte() {
 
 #[test]
 fn bytes_behind_the_last_cell_are_no_part_of_one_that_grows_there() {
-    let tracer = TracerType::new(Kind::Boxed);
+    let tracer = TracerType::new(Storage::Boxed);
     for (bytes, grown) in [(10 * 8 + 4, 20 * 8), (10 * 8 + 4, 50_000)] {
-        let segment = Segment::allocate(bytes, 64, Some(tracer.element), true).unwrap();
+        let segment =
+            SegmentRequest::new(bytes, 64).hint(tracer.element).zeroed().allocate().unwrap();
         segment.bind(tracer.element).unwrap();
         unsafe { segment.cells().add(80).write_bytes(0x11, 4) };
         segment.note_built();
@@ -385,8 +395,8 @@ fn bytes_behind_the_last_cell_are_no_part_of_one_that_grows_there() {
 
 #[test]
 fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
-    let tracer = TracerType::new(Kind::Boxed);
-    let segment = Segment::allocate(80, 64, Some(tracer.element), true).unwrap();
+    let tracer = TracerType::new(Storage::Boxed);
+    let segment = SegmentRequest::new(80, 64).hint(tracer.element).zeroed().allocate().unwrap();
     let mut spare = [0_u64; 2];
     unsafe {
         // A packed record: the cell begins at an odd byte. The loop works in an aligned copy.
@@ -410,8 +420,9 @@ fn a_live_cell_across_the_cells_of_a_hinted_segment_ends_its_being_untouched() {
 #[test]
 fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
     for (bind_first, freed) in [(true, 10), (false, 0)] {
-        let tracer = TracerType::new(Kind::Boxed);
-        let segment = Segment::allocate(20 * 8, 64, Some(tracer.element), true).unwrap();
+        let tracer = TracerType::new(Storage::Boxed);
+        let segment =
+            SegmentRequest::new(20 * 8, 64).hint(tracer.element).zeroed().allocate().unwrap();
         if bind_first {
             segment.bind(tracer.element).unwrap();
         }
@@ -439,14 +450,17 @@ fn binding_says_that_all_bytes_are_cells_and_bits_may_lag_behind() {
 }
 
 #[test]
-fn a_hosted_segment_lives_and_dies_like_any_other() {
+fn an_upstream_segment_lives_and_dies_like_any_other() {
     let allocator = Allocator::borrow();
-    for kind in Kind::ALL {
-        let tracer = TracerType::new(kind);
+    for storage in Storage::ALL {
+        let tracer = TracerType::new(storage);
         let size = tracer.element.size();
         let source = allocator.source();
-        let segment =
-            Segment::allocate_from(source, 10 * size, 64, Some(tracer.element), false).unwrap();
+        let segment = SegmentRequest::new(10 * size, 64)
+            .from_source(source)
+            .hint(tracer.element)
+            .allocate()
+            .unwrap();
         unsafe { segment.cells().write_bytes(0, 10 * size) };
         segment.bind(tracer.element).unwrap();
         assert_eq!(segment.source(), source);
@@ -468,7 +482,13 @@ fn a_hosted_segment_lives_and_dies_like_any_other() {
         assert_eq!((live(tracer), allocator.live()), (0, 0));
         assert_eq!(unsafe { Segment::find(cells) }, None);
     }
-    assert!(Segment::allocate_from(allocator.source(), usize::MAX / 4, 64, None, true).is_err());
+    assert!(
+        SegmentRequest::new(usize::MAX / 4, 64)
+            .from_source(allocator.source())
+            .zeroed()
+            .allocate()
+            .is_err()
+    );
     allocator.give_back();
 }
 
@@ -484,22 +504,25 @@ fn memory_of_ours_that_comes_back_from_a_host_is_refused() {
     ) -> *mut std::ffi::c_void {
         unsafe { crate::handler::calloc(std::ptr::null_mut(), count, size) }
     }
-    let host = Host { context: std::ptr::null_mut(), malloc, calloc, free: crate::handler::free };
-    let source = unsafe { Source::hosted_by(NonNull::from(&host)) };
+    let upstream =
+        Upstream { context: std::ptr::null_mut(), malloc, calloc, free: crate::handler::free };
+    let source = unsafe { Source::of_upstream(NonNull::from(&upstream)) };
     for zeroed in [false, true] {
-        assert!(Segment::allocate_from(source, 100, 64, None, zeroed).is_err());
+        assert!(
+            SegmentRequest::new(100, 64).from_source(source).zeroed_if(zeroed).allocate().is_err()
+        );
     }
 }
 
 #[test]
 fn foreign_cells_are_counted_as_foreign() {
-    let tracer = TracerType::new(Kind::Inline);
+    let tracer = TracerType::new(Storage::Inline);
     let mut memory = [0u64; 20];
     let mut cells = unsafe { CellsMut::new(memory.as_mut_ptr().cast(), 16, 10, Exclusive::own()) };
     let ledger = Ledger::open(tracer.element, None, &cells);
     unsafe { crate::erased::rules::materialise(tracer.element, cells.reborrow()).unwrap() };
-    let tally = ledger.close(cells.as_cells());
-    assert_eq!((tally.constructed, tally.foreign), (10, 10));
+    let delta = ledger.close(cells.as_cells());
+    assert_eq!((delta.constructed, delta.foreign), (10, 10));
     let ledger = Ledger::open(tracer.element, None, &cells);
     unsafe { crate::erased::rules::clear(tracer.element, cells.reborrow()).unwrap() };
     assert_eq!(ledger.close(cells.as_cells()).destroyed, 10);
@@ -511,7 +534,7 @@ fn the_dependency_is_released_once_with_the_segment() {
     unsafe extern "C" fn count(context: *mut std::ffi::c_void) {
         unsafe { *context.cast::<u32>() += 1 };
     }
-    let tracer = TracerType::new(Kind::SelfPointing);
+    let tracer = TracerType::new(Storage::SelfPointing);
     let mut released = 0u32;
     unsafe {
         let segment = bound(tracer, 10);
@@ -522,70 +545,4 @@ fn the_dependency_is_released_once_with_the_segment() {
         segment.free().unwrap();
     }
     assert_eq!(released, 1);
-}
-
-/// What segments say of lent cells on this thread: which, from where on, and how many.
-mod lent {
-    use super::*;
-    use std::cell::{Cell, RefCell};
-
-    thread_local! {
-        pub static SAID: RefCell<Vec<(&'static str, usize, usize)>> = const { RefCell::new(Vec::new()) };
-        pub static USED: Cell<usize> = const { Cell::new(0) };
-    }
-
-    pub fn install() {
-        set_loan_hooks(LoanHooks {
-            take_back: |cells| {
-                SAID.with_borrow_mut(|said| said.push(("take back", cells.start, cells.len() / 8)));
-                USED.get()
-            },
-            moved: |cells, new_start| {
-                assert_ne!(cells.start, new_start.as_ptr().addr());
-                SAID.with_borrow_mut(|said| said.push(("moved", cells.start, cells.len() / 8)));
-            },
-        });
-    }
-
-    pub fn said() -> Vec<(&'static str, usize, usize)> {
-        SAID.take()
-    }
-}
-
-#[test]
-fn who_shows_cells_hears_before_they_go_and_after_they_moved() {
-    lent::install();
-    let tracer = TracerType::new(Kind::MoveOnly);
-    let mut segment = bound(tracer, 10);
-    unsafe { segment.materialise(0..10).unwrap() };
-    let at = |segment: Segment, index: usize| segment.cell_address(index).as_ptr().addr();
-    loan_begins();
-    // In use: nothing goes.
-    lent::USED.set(1);
-    let refused = unsafe { segment.resize(4 * 8) };
-    assert!(matches!(refused, Err(ResizeError::Element(_))), "{refused:?}");
-    assert_eq!(lent::said(), [("take back", at(segment, 4), 6)]);
-    assert_eq!((live(tracer), segment.cell_count()), (10, 10));
-    lent::USED.set(0);
-    // Half a cell is a cell that goes.
-    for (bytes, kept) in [(7 * 8 + 4, 7), (3 * 8, 3)] {
-        let (start, count) = (at(segment, kept), segment.byte_len() / 8 - kept);
-        segment = unsafe { segment.resize(bytes).unwrap().segment };
-        assert_eq!(lent::said(), [("take back", start, count)]);
-        assert_eq!(live(tracer), kept as i64);
-    }
-    let start = at(segment, 0);
-    segment = unsafe { segment.resize(80_000).unwrap().segment };
-    assert_ne!(at(segment, 0), start);
-    assert_eq!(lent::said(), [("moved", start, 3)]);
-    let start = at(segment, 0);
-    unsafe { segment.free().unwrap() };
-    assert_eq!(lent::said(), [("take back", start, 10_000)]);
-    // Cells of types with copies are never lent.
-    let other = TracerType::new(Kind::Boxed);
-    unsafe { bound(other, 10).resize(8000).unwrap().segment.free().unwrap() };
-    assert_eq!((lent::said(), live(tracer)), (vec![], 0));
-    loan_ends();
-    unsafe { bound(tracer, 10).free().unwrap() };
-    assert_eq!(lent::said(), []);
 }

@@ -1,6 +1,6 @@
-//! Another allocator that hosts segments, and checks and counts what it is asked.
+//! Another allocator, upstream of segments, and checks and counts what it is asked.
 
-use crate::segment::{Host, Source};
+use crate::segment::{Source, Upstream};
 use std::{
     alloc::{Layout, alloc, alloc_zeroed, dealloc},
     collections::HashMap,
@@ -9,15 +9,15 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// An allocator whose memory is aligned to 8 and never to 16, filled with garbage where nobody asked
+/// An allocator whose memory is aligned to 8 and never to 16, filled with garbage where no caller asked
 /// for zeros. Lives for ever, and serves one test after the other.
 pub struct Allocator {
     /// Sizes by address.
     given: Mutex<HashMap<usize, usize>>,
-    host: Host,
+    upstream: Upstream,
 }
 
-// SAFETY: the host's context is the allocator itself, which is behind a lock.
+// SAFETY: the upstream's context is the allocator itself, which is behind a lock.
 unsafe impl Send for Allocator {}
 // SAFETY: as above.
 unsafe impl Sync for Allocator {}
@@ -25,32 +25,32 @@ unsafe impl Sync for Allocator {}
 const SHIFT: usize = 8;
 /// More than any machine has; not asked for, as sanitizers stop at it.
 const TOO_MUCH: usize = 1 << 40;
-/// Allocators that nobody uses at present.
+/// Allocators not in use at present.
 static IDLE: Mutex<Vec<&'static Allocator>> = Mutex::new(Vec::new());
 
 impl Allocator {
-    /// One that nobody else uses until it is given back.
+    /// One that no other test uses until it is given back.
     pub fn borrow() -> &'static Allocator {
         if let Some(idle) = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop() {
             return idle;
         }
         let allocator = Box::leak(Box::new(Allocator {
             given: Mutex::default(),
-            host: Host { context: ptr::null_mut(), malloc, calloc, free },
+            upstream: Upstream { context: ptr::null_mut(), malloc, calloc, free },
         }));
-        allocator.host.context = ptr::from_mut(allocator).cast();
+        allocator.upstream.context = ptr::from_mut(allocator).cast();
         allocator
     }
 
     /// Segments of its memory.
     pub fn source(&'static self) -> Source {
-        // SAFETY: the host lives for ever; the functions below are malloc, calloc and free.
-        unsafe { Source::hosted_by(NonNull::from(&self.host)) }
+        // SAFETY: the upstream allocator lives for ever; the functions below are malloc, calloc and free.
+        unsafe { Source::of_upstream(NonNull::from(&self.upstream)) }
     }
 
     /// The same as a handler's context.
     pub fn context(&'static self) -> *mut c_void {
-        (&raw const self.host).cast_mut().cast()
+        (&raw const self.upstream).cast_mut().cast()
     }
 
     /// Gives a borrowed allocator back.
@@ -95,7 +95,7 @@ impl Allocator {
 }
 
 unsafe extern "C" fn malloc(context: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: the context of a host made here.
+    // SAFETY: the context of an upstream made here.
     unsafe { &*context.cast::<Allocator>() }.give(size, false)
 }
 

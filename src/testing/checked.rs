@@ -2,17 +2,18 @@
 //! it, and values that are made and kept apart from all cells.
 
 use super::{
-    heap, hooks, injection,
-    made::Make,
-    mishap::{self, Left, Mishap},
+    Fault, fault_injected,
+    generate::Generator,
+    heap, hooks,
     operation::value_bytes,
     probe::{Same, Show},
     subject::Subject,
 };
 use crate::{
-    abi::{self, Loop, LoopFn, Report, Stats},
+    abi::{self, ErrorOut, Loop, LoopFn, Stats},
     client::{Definition, ElementBuilder, StorageChoice},
     erased::{CellsMut, ElementType, Exclusive, Failure},
+    faults::type_code::{self, Left},
 };
 use arbitrary::Unstructured;
 use std::{
@@ -44,7 +45,7 @@ thread_local! {
 
 /// An element type under test. Lives for ever, as registered types do.
 pub struct Checked<T: 'static> {
-    /// With planned mishaps.
+    /// With planned faults.
     element: &'static ElementType,
     definition: &'static Definition<T>,
     place: (LoopFn, *mut c_void),
@@ -72,7 +73,7 @@ pub(super) struct Pristine<T: 'static> {
 }
 
 /// A value from `number`, as the closure makes it.
-fn make<T>(make: Make<T>, number: u16) -> Option<T> {
+fn make<T>(make: Generator<T>, number: u16) -> Option<T> {
     make(&mut Unstructured::new(&value_bytes(number)))
 }
 
@@ -83,7 +84,7 @@ impl<T: 'static> Checked<T> {
     /// The description or the closure is of no use: it says why.
     pub fn new<S: StorageChoice<T>>(
         builder: ElementBuilder<T, S>,
-        maker: Make<T>,
+        maker: Generator<T>,
         same: Option<Same<T>>,
         show: Option<Show<T>>,
     ) -> &'static Checked<T> {
@@ -96,7 +97,7 @@ impl<T: 'static> Checked<T> {
             Ok(definition) => Box::leak(Box::new(definition)),
             Err(error) => panic!("{error}"),
         };
-        let vtable = injection::wrapped(definition.vtable());
+        let vtable = fault_injected::wrapped(definition.vtable());
         // SAFETY: a complete vtable, whose functions are those of the definition or call them.
         let element = match unsafe { ElementType::from_vtable(&raw const vtable) } {
             Ok(element) => Box::leak(Box::new(element)),
@@ -190,7 +191,7 @@ impl<T: 'static> Checked<T> {
         strides: [isize; N],
         count: usize,
     ) -> Result<(), Failure> {
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         let dimensions = [count as isize];
         // SAFETY: the caller's promise.
         let status = heap::scope(|| unsafe {
@@ -199,10 +200,10 @@ impl<T: 'static> Checked<T> {
                 operands.as_ptr(),
                 dimensions.as_ptr(),
                 strides.as_ptr(),
-                &raw mut report,
+                &raw mut error_out,
             )
         });
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
     /// Stores the values of `NUMBERS`, in order.
@@ -326,7 +327,7 @@ impl<T> Pristine<T> {
     }
 
     fn cells(&self) -> CellsMut<'_> {
-        // SAFETY: one cell, which lives as long as `self`; whoever writes to it owns `self`.
+        // SAFETY: one cell, which lives as long as `self`; a writer of it owns `self`.
         unsafe {
             CellsMut::new(self.cell, self.checked.element.size() as isize, 1, Exclusive::own())
         }
@@ -351,10 +352,10 @@ impl<T> Drop for Pristine<T> {
         if let Some(destroy) = vtable.destroy
             && self.live
         {
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             // SAFETY: one live cell, not used any more. A destructor that fails shows in cells, too.
             heap::scope(|| unsafe {
-                destroy(vtable.context, self.cell, 0, 1, &raw mut report);
+                destroy(vtable.context, self.cell, 0, 1, &raw mut error_out);
             });
         }
         // SAFETY: allocated in `apart` with the same layout.
@@ -396,12 +397,12 @@ impl<T: 'static> Subject for &'static Checked<T> {
         let mut value = self.apart(0);
         let vtable = self.definition.vtable();
         if let Some(construct) = vtable.construct {
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             // SAFETY: one vacant cell.
             let status = heap::scope(|| unsafe {
-                construct(vtable.context, value.cell, 0, 1, &raw mut report)
+                construct(vtable.context, value.cell, 0, 1, &raw mut error_out)
             });
-            if let Err(failure) = Failure::check(status, &report) {
+            if let Err(failure) = Failure::check(status, &error_out) {
                 panic!("the default value cannot be made: {failure}");
             }
             value.live = true;
@@ -513,12 +514,12 @@ impl<T: 'static> Subject for &'static Checked<T> {
         else {
             return Ordering::Equal;
         };
-        let (mut report, mut result) = (Report::new(), 0);
+        let (mut error_out, mut result) = (ErrorOut::new(), 0);
         // SAFETY: two live cells, to read.
         let status = heap::scope(|| unsafe {
-            compare(vtable.context, left.cell, right.cell, &raw mut result, &raw mut report)
+            compare(vtable.context, left.cell, right.cell, &raw mut result, &raw mut error_out)
         });
-        if let Err(failure) = Failure::check(status, &report) {
+        if let Err(failure) = Failure::check(status, &error_out) {
             panic!("two values cannot be compared: {failure}");
         }
         result.cmp(&0)
@@ -527,24 +528,24 @@ impl<T: 'static> Subject for &'static Checked<T> {
     unsafe fn sort(&self, cells: CellsMut<'_>) -> Result<(), Failure> {
         let vtable = self.definition.vtable();
         let Some(sort) = vtable.sort else { return Ok(()) };
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: the same contract.
         let status = heap::scope(|| unsafe {
-            sort(vtable.context, cells.address(0), cells.len(), &raw mut report)
+            sort(vtable.context, cells.address(0), cells.len(), &raw mut error_out)
         });
-        Failure::check(status, &report)
+        Failure::check(status, &error_out)
     }
 
-    fn plan_mishap(&self, steps: u32, mishap: Mishap) {
-        mishap::plan(steps, mishap);
+    fn plan_fault(&self, steps: u32, fault: Fault) {
+        type_code::plan(steps, fault);
     }
 
     fn plan_destructor_failure(&self, steps: u32) {
-        mishap::plan_destructor(steps);
+        type_code::plan_destructor(steps);
     }
 
     fn cancel_plans(&self) -> Left {
-        mishap::cancel()
+        type_code::cancel()
     }
 
     fn audit(&self, _live: i64, _ledger: Stats) -> Result<(), String> {

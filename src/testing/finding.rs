@@ -1,10 +1,10 @@
 //! One sequence on a type, what it finds, and the smallest test that shows it.
 
 use super::{
-    Kind, Operation, checked::MOST_CELLS, heap, hooks, lifecheck::Target, mishap, model,
+    Operation, Storage, checked::MOST_CELLS, heap, hooks, lifecheck::Target, model,
     tracer_type::TracerType,
 };
-use crate::faults;
+use crate::faults::{self, type_code};
 use std::{
     fmt::{self, Write},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -64,9 +64,9 @@ pub(super) fn try_maker<T: Target>() -> Result<(), Finding> {
 /// Runs one sequence; says what it leaked.
 fn once<T: Target>(operations: &[Operation], fills: bool) -> Result<Option<String>, Finding> {
     let checked = T::checked();
-    mishap::cancel();
+    type_code::cancel();
     faults::cancel();
-    let other = TracerType::borrow(Kind::OverAligned);
+    let other = TracerType::borrow(Storage::OverAligned);
     let watch = heap::Watch::begin(fills);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         model::run_on(&checked, other.element, operations);
@@ -92,7 +92,7 @@ fn once<T: Target>(operations: &[Operation], fills: bool) -> Result<Option<Strin
         return Err(Finding { message: format!("{}: {said}", place()) });
     }
     let leak = watch.leaks().map_err(|message| Finding { message })?;
-    mishap::cancel();
+    type_code::cancel();
     Ok(leak.map(|leak| match leak.number.and_then(|number| checked.named(number)) {
         Some(value) => format!("{}, made for the value {value}", leak.message),
         None => leak.message,
@@ -256,7 +256,7 @@ fn write_indented(out: &mut dyn Write, argument: &str) -> fmt::Result {
     let mut before = "";
     for (index, line) in argument.lines().enumerate() {
         if before.ends_with('|') && line == "{" && !quoted {
-            // Where the compiler breaks a closure, and nobody else.
+            // Where the compiler, and nothing else, breaks a closure.
             before = line;
             out.write_str(" {")?;
             continue;

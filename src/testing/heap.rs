@@ -1,6 +1,6 @@
 //! A global allocator that watches the heap of the type under test.
 //!
-//! What the type's own code allocates is on its books until it is freed. A freed block is kept until
+//! What the type's own code allocates is in its ledger until it is freed. A freed block is kept until
 //! the sequence has ended, so that a second `free` is seen. In a second pass it is also filled with a
 //! pattern: a write through a stale pointer is seen then, and a read gives a value that the model does
 //! not know. (In the first pass it is left alone, since a destructor that runs on patterns seldom gets
@@ -47,7 +47,7 @@ struct Block {
     freed: bool,
 }
 
-struct Books {
+struct HeapLedger {
     /// Blocks that were ever entered.
     entered: usize,
     blocks: BTreeMap<usize, Block>,
@@ -58,8 +58,8 @@ struct Books {
 /// Fills fresh blocks.
 const FRESH: u8 = 0xcd;
 
-static BOOKS: Mutex<Books> =
-    Mutex::new(Books { entered: 0, blocks: BTreeMap::new(), troubles: Vec::new() });
+static LEDGER: Mutex<HeapLedger> =
+    Mutex::new(HeapLedger { entered: 0, blocks: BTreeMap::new(), troubles: Vec::new() });
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 /// Sequences under way on all threads.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
@@ -74,7 +74,7 @@ thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
     /// The number of the value that is being made.
     static NUMBER: Cell<Option<u16>> = const { Cell::new(None) };
-    /// The books themselves allocate.
+    /// The ledger itself allocates.
     static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -83,7 +83,7 @@ pub(super) fn is_installed() -> bool {
     INSTALLED.load(Relaxed)
 }
 
-/// Runs code of the type under test: what it allocates goes on the books.
+/// Runs code of the type under test: what it allocates is entered in the ledger.
 pub(super) fn scope<R>(code: impl FnOnce() -> R) -> R {
     struct End;
     impl Drop for End {
@@ -142,9 +142,9 @@ impl Watch {
     /// Ends the sequence: gives back what was freed, and says what was not, or was written to
     /// afterwards.
     pub(super) fn leaks(self) -> Result<Option<Leak>, String> {
-        let written = with_books(|books| {
+        let written = with_ledger(|ledger| {
             let mut mine = Vec::new();
-            books.blocks.retain(|address, block| {
+            ledger.blocks.retain(|address, block| {
                 if block.run == self.run {
                     mine.push((*address, *block));
                 }
@@ -155,7 +155,7 @@ impl Watch {
             let mut written = None;
             for (address, block) in freed {
                 let start = std::ptr::with_exposed_provenance_mut::<u8>(address);
-                // SAFETY: a block of the system's that was kept; nobody may use it.
+                // SAFETY: a block of the system's that was kept; no code may use it.
                 unsafe {
                     let bytes = std::slice::from_raw_parts(start, block.layout.size());
                     if block.pattern.is_some_and(|filled| bytes.iter().any(|byte| *byte != filled))
@@ -205,10 +205,10 @@ pub(super) fn trouble() -> Option<String> {
         return None;
     }
     let run = RUN.get();
-    with_books(|books| {
-        let index = books.troubles.iter().position(|(of, _)| *of == run)?;
-        let (_, first) = books.troubles.swap_remove(index);
-        books.troubles.retain(|(of, _)| *of != run);
+    with_ledger(|ledger| {
+        let index = ledger.troubles.iter().position(|(of, _)| *of == run)?;
+        let (_, first) = ledger.troubles.swap_remove(index);
+        ledger.troubles.retain(|(of, _)| *of != run);
         Some(first)
     })
 }
@@ -221,27 +221,28 @@ fn name(block: &Block) -> String {
     }
 }
 
-fn with_books<R>(work: impl FnOnce(&mut Books) -> R) -> R {
+fn with_ledger<R>(work: impl FnOnce(&mut HeapLedger) -> R) -> R {
     let busy = BUSY.replace(true);
-    let mut books: MutexGuard<'_, Books> = BOOKS.lock().unwrap_or_else(PoisonError::into_inner);
-    let result = work(&mut books);
-    drop(books);
+    let mut ledger: MutexGuard<'_, HeapLedger> =
+        LEDGER.lock().unwrap_or_else(PoisonError::into_inner);
+    let result = work(&mut ledger);
+    drop(ledger);
     BUSY.set(busy);
     result
 }
 
-/// Whether calls of this thread go past the books.
+/// Whether calls of this thread go past the ledger.
 fn is_unwatched() -> bool {
     RUNNING.load(Relaxed) == 0 || BUSY.get()
 }
 
 fn enter(start: *mut u8, layout: Layout) {
     let (run, step, number) = (RUN.get(), model::step(), NUMBER.get());
-    with_books(|books| {
-        books.entered += 1;
-        let pattern = FILLS.get().then_some(0xa0 + (books.entered % 0x5f) as u8);
+    with_ledger(|ledger| {
+        ledger.entered += 1;
+        let pattern = FILLS.get().then_some(0xa0 + (ledger.entered % 0x5f) as u8);
         let block = Block { layout, run, step, number, pattern, freed: false };
-        books.blocks.insert(start.expose_provenance(), block);
+        ledger.blocks.insert(start.expose_provenance(), block);
     });
 }
 
@@ -277,8 +278,8 @@ unsafe impl GlobalAlloc for Heap {
             // SAFETY: the caller's promise.
             return unsafe { System.dealloc(start, layout) };
         }
-        let give_back = with_books(|books| {
-            let Books { blocks, troubles, .. } = books;
+        let give_back = with_ledger(|ledger| {
+            let HeapLedger { blocks, troubles, .. } = ledger;
             let Some(block) = blocks.get_mut(&start.addr()) else { return true };
             if block.freed {
                 troubles.push((block.run, format!("{} was freed twice", name(block))));
@@ -307,7 +308,8 @@ unsafe impl GlobalAlloc for Heap {
 
     unsafe fn realloc(&self, start: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let watched = !is_unwatched()
-            && (DEPTH.get() != 0 || with_books(|books| books.blocks.contains_key(&start.addr())));
+            && (DEPTH.get() != 0
+                || with_ledger(|ledger| ledger.blocks.contains_key(&start.addr())));
         if !watched {
             // SAFETY: the caller's promise.
             return unsafe { System.realloc(start, layout, size) };

@@ -1,6 +1,6 @@
 //! What happens when the process dies in the middle of a sequence: the sequence is printed first.
 //!
-//! A panic is caught and reported by whoever runs the sequence. An error that AddressSanitizer
+//! A panic is caught and reported by the runner of the sequence. An error that AddressSanitizer
 //! finds, a signal or an abort leave no time for that: their handlers print what this thread was
 //! at, without allocating.
 
@@ -211,7 +211,7 @@ mod deaths {
         print_current("AddressSanitizer found the error above");
     }
 
-    /// Prints, and lets whoever was there before us see the same signal.
+    /// Prints, and lets the handler that was there before us see the same signal.
     extern "C" fn handle(signal: c_int) {
         let index = SIGNALS.iter().position(|(known, _)| *known == signal).unwrap_or(0);
         print_current(SIGNALS[index].1);

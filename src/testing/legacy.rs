@@ -7,7 +7,7 @@
     reason = "every block works on cells of an `Array`, which the model's thread owns alone"
 )]
 
-use super::{Kind, Mishap, TracerType};
+use super::{Fault, Storage, TracerType};
 use crate::{
     erased::{CellsMut, Exclusive, Failure},
     faults,
@@ -16,14 +16,14 @@ use crate::{
         objects::{CELL_SIZE, Peeked, peek, store, sweep, touch, vacate},
         realloc,
     },
-    segment::Segment,
+    segment::SegmentRequest,
 };
 use std::ptr;
 
 /// Kinds of objects that are in such cells: none tells by its bytes whether it is live.
-pub const LEGACY_KINDS: [Kind; 2] = [Kind::NoPromise, Kind::SelfPointingNoPromise];
+pub const LEGACY_STORAGES: [Storage; 2] = [Storage::NoPromise, Storage::SelfPointingNoPromise];
 
-/// An array of a legacy dtype in handler mode, or memory of somebody else.
+/// An array of a legacy dtype in handler mode, or memory of another allocator.
 pub struct Array {
     start: *mut u8,
     /// Cells.
@@ -114,7 +114,10 @@ pub(crate) fn set(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), F
 pub(crate) fn put(tracer: TracerType, cell: *mut u8, value: i64) -> Result<(), Failure> {
     let element = tracer.element;
     let no_memory = |error| Failure::new(crate::abi::ERROR_MEMORY, error);
-    let segment = Segment::allocate(element.size(), 64, Some(element), true)
+    let segment = SegmentRequest::new(element.size(), 64)
+        .hint(element)
+        .zeroed()
+        .allocate()
         .map_err(|error| no_memory(error.to_string()))?;
     unsafe {
         let bound = segment.bind(element).map_err(|error| no_memory(error.to_string()));
@@ -179,7 +182,7 @@ pub enum LegacyStep {
     /// Ends what is lent.
     Sweep,
     /// Has an operation on an object fail after so many; or panic.
-    Mishap(u32, bool),
+    Fault(u32, bool),
     /// Has an allocation fail after so many.
     FailAllocation(u32),
 }
@@ -189,7 +192,7 @@ pub enum LegacyStep {
 struct Write {
     value: i64,
     /// Array that it was written in, by its serial number.
-    home: usize,
+    array_serial: usize,
     /// The cell that it was written in.
     cell: usize,
     /// An original may have been replaced: raw copies may be stale.
@@ -233,7 +236,7 @@ impl Model {
     fn will_write(&mut self, array: usize, index: usize) {
         if array == 0 && self.expected(0, index).is_none() {
             // New memory at an old address, to all appearances.
-            for write in self.writes.iter_mut().filter(|write| write.home == 0) {
+            for write in self.writes.iter_mut().filter(|write| write.array_serial == 0) {
                 write.weak |= write.cell == index;
             }
         }
@@ -244,22 +247,22 @@ impl Model {
         if let Some(old) = self.expected(array, index) {
             self.writes[old].weak = true;
         }
-        let home = self.arrays[array].as_ref().map_or(0, |(serial, ..)| *serial);
+        let array_serial = self.arrays[array].as_ref().map_or(0, |(serial, ..)| *serial);
         let write = value.map(|value| {
-            self.writes.push(Write { value, home, cell: index, weak: false });
+            self.writes.push(Write { value, array_serial, cell: index, weak: false });
             self.writes.len() - 1
         });
         self.hold(array, index, write);
     }
 
-    /// Whether the original of a write must still be there: in foreign memory until somebody writes
-    /// it anew, else as long as a cell of the array that it was written in holds it.
+    /// Whether the original of a write must still be there: in foreign memory until it is
+    /// written anew, else as long as a cell of the array that it was written in holds it.
     fn must_live(&self, number: usize) -> bool {
         let write = self.writes[number];
         !write.weak
-            && (write.home == 0
+            && (write.array_serial == 0
                 || self.arrays.iter().flatten().any(|(serial, _, cells)| {
-                    *serial == write.home && cells.contains(&Some(number))
+                    *serial == write.array_serial && cells.contains(&Some(number))
                 }))
     }
 
@@ -286,7 +289,7 @@ impl Model {
         let as_bytes =
             matches!(step, LegacyStep::Raw(..) | LegacyStep::RawSwap(..) | LegacyStep::Noise(..));
         if as_bytes {
-            // Nobody saw that an object lost its cell: it may come back.
+            // No call saw that an object lost its cell: it may come back.
             return;
         }
         for number in 0..self.writes.len() {
@@ -377,11 +380,11 @@ impl Model {
             LegacyStep::Sweep => {
                 unsafe { sweep(tracer.element) };
                 for write in &mut self.writes {
-                    write.weak |= write.home == 0;
+                    write.weak |= write.array_serial == 0;
                 }
             }
-            LegacyStep::Mishap(steps, panic) => {
-                tracer.plan_mishap(steps, if panic { Mishap::Panic } else { Mishap::Fail });
+            LegacyStep::Fault(steps, panic) => {
+                tracer.plan_fault(steps, if panic { Fault::Panic } else { Fault::Fail });
             }
             LegacyStep::FailAllocation(steps) => faults::plan_failure(steps),
         }
@@ -390,12 +393,12 @@ impl Model {
 
 impl LegacyStep {
     /// Any six bytes are a step.
-    pub fn from_bytes([kind, a, i, b, j, value]: [u8; 6]) -> LegacyStep {
+    pub fn from_bytes([opcode, a, i, b, j, value]: [u8; 6]) -> LegacyStep {
         let (a, i) = (usize::from(a) % 5, usize::from(i) % 12);
         let (b, j) = (usize::from(b) % 5, usize::from(j) % 12);
         // The first is foreign memory, which stays.
         let array = 1 + a % 4;
-        match kind % 32 {
+        match opcode % 32 {
             0..2 => LegacyStep::New(i),
             2 => LegacyStep::Drop(array),
             3 => LegacyStep::Resize(array, i),
@@ -407,18 +410,18 @@ impl LegacyStep {
             25..28 => LegacyStep::RawSwap(a, i, b, j),
             28 => LegacyStep::Noise(a, i, value),
             29 => LegacyStep::Sweep,
-            30 => LegacyStep::Mishap((value % 6).into(), b & 1 == 1),
+            30 => LegacyStep::Fault((value % 6).into(), b & 1 == 1),
             _ => LegacyStep::FailAllocation((value % 4).into()),
         }
     }
 }
 
-/// Runs `steps` on arrays of one kind of object, and frees all.
+/// Runs `steps` on arrays of one storage of object, and frees all.
 ///
 /// # Panics
 /// A cell shows what it should not, or an object is lost or ended twice.
-pub fn run_legacy(kind: Kind, steps: &[LegacyStep]) {
-    let tracer = TracerType::borrow(kind);
+pub fn run_legacy(storage: Storage, steps: &[LegacyStep]) {
+    let tracer = TracerType::borrow(storage);
     let live = || {
         let live = tracer.counts().live;
         assert_eq!(tracer.element.counters().read().live, live, "ledger and objects");

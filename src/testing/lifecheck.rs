@@ -4,8 +4,8 @@ use super::{
     Operation,
     checked::Checked,
     finding::{Finding, attempt, decoded, report, shrunk, try_maker, write_test},
+    generate::Generator,
     heap, hooks,
-    made::Make,
 };
 use arbitrary::{Arbitrary, Unstructured};
 use std::{fmt, marker::PhantomData};
@@ -22,7 +22,7 @@ pub trait Target: 'static {
     /// The closure that describes the type, as it was written, or nothing.
     const BUILD: &'static str;
     /// Makes a value.
-    const MAKER: Make<Self::Element>;
+    const MAKER: Generator<Self::Element>;
     /// The type, described and wrapped: always the same one on a thread.
     fn checked() -> &'static Checked<Self::Element>;
 }
@@ -127,14 +127,14 @@ fn probable(mut records: Vec<[u8; 8]>) -> Vec<[u8; 8]> {
     const COMPUTE: u8 = 56;
     let mut planned = false;
     for (index, record) in records.iter_mut().enumerate() {
-        let [kind, slot, after, how, any, _, to, _] = record;
-        *kind = match *kind {
+        let [opcode, slot, after, how, any, _, to, _] = record;
+        *opcode = match *opcode {
             _ if index < 2 => 0,
-            kind if planned => [COPY, COPY, MATERIALISE, COMPUTE][usize::from(kind % 4)],
-            kind @ 0xc0.. => [COPY, RELOCATE, COPY, COPY][usize::from(kind % 4)],
-            kind => kind,
+            opcode if planned => [COPY, COPY, MATERIALISE, COMPUTE][usize::from(opcode % 4)],
+            opcode @ 0xc0.. => [COPY, RELOCATE, COPY, COPY][usize::from(opcode % 4)],
+            opcode => opcode,
         };
-        planned = index >= 2 && FAIL_ELEMENT.contains(&(*kind % 64));
+        planned = index >= 2 && FAIL_ELEMENT.contains(&(*opcode % 64));
         if planned {
             // One of the first eight, and rather one of the first.
             *how &= !2;
@@ -148,7 +148,7 @@ fn probable(mut records: Vec<[u8; 8]>) -> Vec<[u8; 8]> {
     records
 }
 
-/// Says once that nobody looks at the heap of the types: a test without [`heap::Heap`] finds less.
+/// Says once that nothing looks at the heap of the types: a test without [`heap::Heap`] finds less.
 /// (A fuzz target has it, or was told that it has another.)
 fn say_unwatched() {
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -304,9 +304,9 @@ macro_rules! __lifecheck_target {
             const NAME: &'static str = stringify!($type);
             const MAKE: &'static str = stringify!($make);
             const BUILD: &'static str = $build;
-            const MAKER: $crate::testing::Make<$type> = |u| {
+            const MAKER: $crate::testing::Generator<$type> = |u| {
                 let make: fn(&mut $crate::testing::arbitrary::Unstructured<'_>) -> _ = $make;
-                $crate::testing::Made::<$type>::made(make(u))
+                $crate::testing::Generate::<$type>::generate(make(u))
             };
             fn checked() -> &'static $crate::testing::Checked<$type> {
                 ::std::thread_local! {

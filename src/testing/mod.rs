@@ -28,20 +28,19 @@
 //!
 //! # For denizen's own core
 //! [`TracerType`]s are element types as a client in any language could register them, one for each
-//! [`Kind`] of sitting in a cell; [`run`] puts them through the same sequences, and [`Allocator`] hosts
+//! [`Storage`]; [`run`] puts them through the same sequences, and [`Allocator`] hosts
 //! segments in memory that is not ours.
 
 mod allocator;
 mod checked;
+mod fault_injected;
 mod finding;
+mod generate;
 mod heap;
 mod hooks;
-mod injection;
 #[doc(hidden)]
 pub mod legacy;
 mod lifecheck;
-mod made;
-mod mishap;
 mod model;
 mod operation;
 #[doc(hidden)]
@@ -53,20 +52,20 @@ mod tracer;
 mod tracer_model;
 mod tracer_type;
 
+pub use crate::faults::type_code::Fault;
 pub use allocator::Allocator;
 pub use arbitrary;
 #[doc(hidden)]
 pub use checked::Checked;
+#[doc(hidden)]
+pub use generate::{Generate, Generator};
 pub use heap::Heap;
 #[cfg(feature = "proptest")]
 #[doc(hidden)]
 pub use lifecheck::random;
 #[doc(hidden)]
 pub use lifecheck::{Input, Target, fuzz, replay};
-#[doc(hidden)]
-pub use made::{Made, Make};
-pub use mishap::Mishap;
 pub use operation::{Operation, Run};
 pub use tracer::{Step, Tracer, TracerCounts};
 pub use tracer_model::run;
-pub use tracer_type::{Counts, Kind, TracerType};
+pub use tracer_type::{Counts, Storage, TracerType};

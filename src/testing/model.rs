@@ -3,13 +3,16 @@
 //! The property tests, the fuzz targets and `lifecheck!` run the same [`run_on`], each with its own
 //! [`Subject`]: after each step every value and every bit must be what a `Vec<Option<value>>` says.
 
-use super::{Allocator, Mishap, Operation, Run, mishap, subject::Subject};
+use super::{Allocator, Fault, Operation, Run, subject::Subject};
 use crate::{
     erased::{CellsMut, ElementType, Exclusive, Failure},
-    faults,
-    segment::{Ledger, Segment, Source},
+    faults::{self, type_code},
+    segment::{Ledger, Segment, SegmentRequest, Source},
 };
 use std::cell::Cell;
+
+mod pairs;
+mod segments;
 
 /// How many segments a sequence works on at once.
 pub(super) const SLOTS: usize = 4;
@@ -108,8 +111,8 @@ impl<S: Subject> Model<'_, S> {
                 return;
             }
             Operation::FailElement { after, panic } => {
-                let mishap = if panic { Mishap::Panic } else { Mishap::Fail };
-                self.subject.plan_mishap(after.into(), mishap);
+                let fault = if panic { Fault::Panic } else { Fault::Fail };
+                self.subject.plan_fault(after.into(), fault);
                 self.element_fails = true;
                 return;
             }
@@ -146,7 +149,7 @@ impl<S: Subject> Model<'_, S> {
         let allocation_left = faults::cancel();
         for (what, planned, left) in [
             ("an allocation", &mut self.allocation_fails, allocation_left),
-            ("an object", &mut self.element_fails, left.mishap),
+            ("an object", &mut self.element_fails, left.fault),
             ("a destructor", &mut self.destructor_fails, left.destructor),
         ] {
             let happened = std::mem::take(planned) && !left;
@@ -210,7 +213,7 @@ impl<S: Subject> Model<'_, S> {
             assert_eq!(unsafe { segment.check_integrity() }, Ok(0), "bits and cells");
             match content {
                 Content::Untyped(bytes) => {
-                    // SAFETY: the segment has that many bytes, and nobody writes to them.
+                    // SAFETY: the segment has that many bytes, and no code writes to them.
                     let actual = unsafe {
                         std::slice::from_raw_parts(segment.cells().as_ptr(), segment.byte_len())
                     };
@@ -229,8 +232,8 @@ impl<S: Subject> Model<'_, S> {
             }
         }
         let ledger = self.element().counters().read();
-        let booked = ledger.live - self.lost_before;
-        assert_eq!(booked, live_cells, "live objects by the ledger and in the cells");
+        let recorded = ledger.live - self.lost_before;
+        assert_eq!(recorded, live_cells, "live objects by the ledger and in the cells");
         if let Err(what) = self.subject.audit(live_cells, ledger) {
             panic!("{what}");
         }
@@ -304,97 +307,6 @@ impl<S: Subject> Model<'_, S> {
         }
     }
 
-    fn allocate(&mut self, slot: u8, count: u16, flags: u8) {
-        self.free(slot);
-        let element = self.element();
-        let count = usize::from(count) % self.subject.most_cells();
-        let bytes = count * element.size() + usize::from(flags >> 5) % element.size();
-        let align = [1, 64, 128, 4096][usize::from(flags & 3)];
-        let zeroed = flags & 16 == 0;
-        let hint = match (flags >> 2) & 3 {
-            0 | 1 => Some(element),
-            2 => Some(self.other),
-            _ => None,
-        };
-        let source = if slot & 64 == 0 { Source::MEMORY } else { self.allocator.source() };
-        let segment = match Segment::allocate_from(source, bytes, align, hint, zeroed) {
-            Ok(segment) => segment,
-            Err(error) => {
-                self.told = true;
-                return assert!(self.allocation_fails, "{error}");
-            }
-        };
-        assert_eq!((segment.element().is_none(), segment.byte_len()), (true, bytes));
-        assert_eq!(segment.source(), source);
-        let mut content = vec![0; bytes];
-        let hinted = hint.is_some_and(|hint| std::ptr::eq(hint, element));
-        if !zeroed {
-            // Whoever hints and does not ask for zeros promises to zero the cells.
-            content.fill(if hinted { 0 } else { 0xcd });
-            // SAFETY: `bytes` bytes that this thread alone knows.
-            unsafe { segment.cells().write_bytes(if hinted { 0 } else { 0xcd }, bytes) };
-        }
-        *self.slot(slot) = Some(Modelled { segment, hinted, content: Content::Untyped(content) });
-    }
-
-    fn bind(&mut self, slot: u8) {
-        let element = self.element();
-        let other = self.other;
-        let allocation_fails = self.allocation_fails;
-        let Some(Modelled { segment, hinted, content }) = self.slot(slot) else { return };
-        let segment = *segment;
-        let untyped = matches!(content, Content::Untyped(_));
-        if untyped && *hinted && slot & 128 != 0 {
-            segment.note_built();
-        }
-        match segment.bind(element) {
-            Ok(()) if untyped => {
-                *content = Content::Cells(vec![None; segment.byte_len() / element.size()]);
-            }
-            Ok(()) => {}
-            Err(error) => {
-                self.told = true;
-                return assert!(allocation_fails && untyped, "{error}");
-            }
-        }
-        assert_eq!(segment.bind(element), Ok(()));
-        assert!(segment.bind(other).is_err(), "one type a segment");
-    }
-
-    fn resize(&mut self, slot: u8, count: u16, extra: u8) {
-        let element = self.element();
-        let may_fail =
-            self.allocation_fails || (self.element_fails && !element.is_trivially_relocatable());
-        let destructor_fails = self.destructor_fails;
-        let mut told = false;
-        let bytes = usize::from(count) % self.subject.most_cells() * element.size()
-            + usize::from(extra) % element.size();
-        let Some(modelled) = self.slot(slot) else { return };
-        let shrinks = bytes < modelled.segment.byte_len();
-        // SAFETY: this thread alone knows the segment.
-        match unsafe { modelled.segment.resize(bytes) } {
-            Ok(resized) => {
-                if let Some(failure) = resized.destructor {
-                    assert!(destructor_fails, "a destructor failed: {failure}");
-                    told = true;
-                }
-                modelled.segment = resized.segment;
-                match &mut modelled.content {
-                    Content::Untyped(content) => content.resize(bytes, 0),
-                    Content::Cells(cells) => cells.resize(bytes / element.size(), None),
-                }
-                assert_eq!(modelled.segment.byte_len(), bytes);
-            }
-            Err(error) => {
-                assert!(may_fail, "{error}");
-                told = true;
-            }
-        }
-        self.told |= told;
-        // A block that cannot shrink stays as large as it is.
-        self.allocation_fails &= !shrinks || told;
-    }
-
     /// Checks the outcome of an operation that should have turned `old` cells into `new` ones, in
     /// order (or from the end), and takes over what is there now.
     fn settle(
@@ -424,7 +336,7 @@ impl<S: Subject> Model<'_, S> {
                 &[before]
             };
             if position == done
-                && mishap::fired_inside()
+                && type_code::fired_inside()
                 && live[index]
                 && !candidates.iter().any(|known| self.holds(segment, index, true, known).is_ok())
             {
@@ -551,8 +463,8 @@ impl<S: Subject> Model<'_, S> {
         let ledger = Ledger::open(element, found, &cells);
         // SAFETY: cells of a segment that this thread alone knows.
         let outcome = unsafe { self.subject.fill(cells.reborrow(), number) };
-        let tally = ledger.close(cells.as_cells());
-        assert_eq!(tally.reconciled, 0);
+        let delta = ledger.close(cells.as_cells());
+        assert_eq!(delta.reconciled, 0);
         let reached = |index: usize| start.wrapping_add_signed(stride * index as isize);
         let mut new = old.clone();
         for index in 0..count {
@@ -575,267 +487,4 @@ impl<S: Subject> Model<'_, S> {
         }
         self.settle(run.slot, segment, outcome, &old, &new, &order);
     }
-
-    /// Source, destination and the order of copying for two ranges.
-    fn pair(&mut self, run: Run) -> Option<Pair<S::Value>> {
-        let (from, source) = self.typed(run.slot)?;
-        let (to, old) = self.typed(run.to)?;
-        let mut range = Self::range(run, source.len());
-        let offset = usize::from(run.offset) % (old.len() + 1);
-        range.end = range.end.min(range.start + old.len() - offset);
-        let mut order: Vec<usize> = (offset..offset + range.len()).collect();
-        if from == to && offset > range.start && offset - range.start < range.len() {
-            order.reverse();
-        }
-        Some(Pair { from, source, to, old, range, offset, order })
-    }
-
-    fn copy(&mut self, run: Run) {
-        let Some(pair) = self.pair(run) else { return };
-        let same_place = pair.from == pair.to && pair.range.start == pair.offset;
-        // SAFETY: this thread alone knows the segments.
-        let outcome = unsafe { pair.from.copy(pair.range.clone(), pair.to, pair.offset) };
-        if !self.element().is_copyable() && !pair.range.is_empty() && !same_place {
-            let done = outcome.map_err(|failure| failure.done);
-            return assert_eq!(done, Err(0), "copies of a type that has none");
-        }
-        let mut new = pair.old.clone();
-        new[pair.offset..][..pair.range.len()].clone_from_slice(&pair.source[pair.range.clone()]);
-        self.settle(run.to, pair.to, outcome, &pair.old, &new, &pair.order);
-    }
-
-    fn relocate(&mut self, run: Run) {
-        let Some(pair) = self.pair(run) else { return };
-        // SAFETY: this thread alone knows the segments.
-        let outcome = unsafe { pair.from.relocate(pair.range.clone(), pair.to, pair.offset) };
-        if let Err(failure) = &outcome {
-            assert!(self.element_fails || self.destructor_fails, "it failed: {failure}");
-            self.told = true;
-        }
-        let same = pair.from == pair.to;
-        if same && pair.range.start == pair.offset {
-            return;
-        }
-        let done = outcome.map_or_else(|failure| failure.done, |()| pair.order.len());
-        // Where the segments are one, all is in `target`.
-        let (mut source, mut target) = (pair.source, pair.old);
-        for (position, &to) in pair.order.iter().enumerate() {
-            let from = to - pair.offset + pair.range.start;
-            if position < done {
-                let moved = if same { target[from].take() } else { source[from].take() };
-                target[to] = moved;
-            }
-        }
-        let live = Self::live(pair.to);
-        for &to in pair.order.iter().skip(done) {
-            // Its object is destroyed already, or not yet.
-            target[to] = self.found(pair.to, to, live[to], &[&target[to], &None]);
-        }
-        if !same {
-            self.note(run.slot, pair.from, source);
-        }
-        self.note(run.to, pair.to, target);
-    }
-
-    fn compute(&mut self, run: Run) {
-        let loops = self.subject.loop_count();
-        let element = self.element();
-        if loops == 0 {
-            return;
-        }
-        let Some(mut pair) = self.pair(run) else { return };
-        let (mut count, same) = (pair.range.len(), pair.from == pair.to);
-        let apart = pair.range.start.abs_diff(pair.offset) >= count;
-        // NumPy copies operands that overlap in any other way.
-        if count == 0 || (same && !apart && pair.range.start != pair.offset) {
-            return;
-        }
-        // From the first two cells on that hold something to compute with.
-        let reads = |cell: &Option<S::Value>| cell.is_some() || element.has_default();
-        let skipped = (0..count).find(|position| {
-            reads(&pair.source[pair.range.start + position])
-                && reads(&pair.old[pair.offset + position])
-        });
-        let Some(skipped) = skipped else { return };
-        pair.range.start += skipped;
-        pair.offset += skipped;
-        pair.order.drain(..skipped);
-        count -= skipped;
-        let which = usize::from(run.to >> 2) % loops;
-        let mut new = pair.old.clone();
-        let mut fails = None;
-        for position in 0..count {
-            let (from, to) = (pair.range.start + position, pair.offset + position);
-            match self.subject.apply(which, pair.source[from].as_ref(), pair.old[to].as_ref()) {
-                // Up to the first cell that holds nothing to compute with.
-                None => {
-                    count = position;
-                    break;
-                }
-                Some(Ok(value)) => new[to] = self.subject.canonical(value),
-                Some(Err(message)) => {
-                    fails = Some((position, message));
-                    break;
-                }
-            }
-        }
-        if count == 0 {
-            return;
-        }
-        let mut target = self.cells(pair.to, pair.offset, 1, count);
-        let ledger = Ledger::open(element, Some(pair.to), &target);
-        // SAFETY: cells of segments that this thread alone knows, the same or apart.
-        let outcome = unsafe {
-            let source = self.cells(pair.from, pair.range.start, 1, count);
-            mishap::armed(|| self.subject.compute(which, target.reborrow(), source))
-        };
-        ledger.close(target.as_cells());
-        let mut done = fails.as_ref().map_or(count, |(position, _)| *position);
-        match outcome {
-            // A planned panic in the middle of what the loop does with one element.
-            Err(failure) if self.element_fails && mishap::fired_inside() => {
-                assert!(failure.done <= done, "{failure:?} of {done}");
-                done = failure.done;
-                self.told = true;
-            }
-            outcome => {
-                let outcome = outcome.map_err(|failure| (failure.done, failure.message.clone()));
-                assert_eq!(
-                    outcome.err(),
-                    fails,
-                    "a loop fails where it fails on one element alone"
-                );
-            }
-        }
-        self.settle(run.to, pair.to, Ok(()), &pair.old, &new, &pair.order[..done]);
-    }
-
-    fn sort(&mut self, run: Run) {
-        let element = self.element();
-        if !self.subject.sorts() {
-            return;
-        }
-        let Some((segment, old)) = self.typed(run.slot) else { return };
-        let range = Self::range(run, old.len());
-        let vacant = Self::live(segment)[range.clone()].contains(&false);
-        if range.is_empty() || (vacant && !element.has_default()) {
-            return;
-        }
-        let mut cells = self.cells(segment, range.start, 1, range.len());
-        let ledger = Ledger::open(element, Some(segment), &cells);
-        // SAFETY: contiguous cells of a segment that this thread alone knows.
-        let outcome = unsafe { self.subject.sort(cells.reborrow()) };
-        ledger.close(cells.as_cells());
-        let mut new = old.clone();
-        let subject = self.subject;
-        for pair in old[range.clone()].windows(2) {
-            let (left, right) = (pair[0].as_ref(), pair[1].as_ref());
-            let order = subject.order(left, right);
-            let sane =
-                order == subject.order(right, left).reverse() && subject.order(left, left).is_eq();
-            assert!(
-                sane,
-                "no order: {left:?} and {right:?} compare as {order:?} one way round only"
-            );
-        }
-        new[range.clone()].sort_by(|left, right| subject.order(left.as_ref(), right.as_ref()));
-        for triple in new[range.clone()].windows(3) {
-            let [first, middle, last] = triple else { continue };
-            assert!(
-                subject.order(first.as_ref(), last.as_ref()).is_le(),
-                "no order: {first:?} is sorted before {middle:?}, and that before {last:?}, but the \
-                 first is greater than the last"
-            );
-        }
-        self.settle(run.slot, segment, outcome, &old, &new, &range.collect::<Vec<_>>());
-    }
-
-    fn permute(&mut self, run: Run) {
-        let element = self.element();
-        if !element.has_zero_promise() || !element.is_trivially_relocatable() {
-            return;
-        }
-        let Some((segment, mut cells)) = self.typed(run.slot) else { return };
-        let half = cells.len() / 2;
-        let range = Self::range(run, half);
-        let size = element.size();
-        let live = Self::live(segment);
-        let wrong = 2 * range.clone().filter(|i| live[*i] != live[*i + half]).count() as u64;
-        for index in range.clone() {
-            cells.swap(index, index + half);
-        }
-        // SAFETY: two ranges of the segment's cells that do not overlap, known to this thread alone.
-        unsafe {
-            let first = segment.cells().as_ptr().add(range.start * size);
-            std::ptr::swap_nonoverlapping(first, first.add(half * size), range.len() * size);
-        }
-        let all = self.cells(segment, 0, 1, cells.len());
-        let before = element.counters().read();
-        let tally = Ledger::open(element, Some(segment), &all).close(all.as_cells());
-        assert_eq!((tally.reconciled, tally.constructed, tally.destroyed), (wrong, 0, 0));
-        assert_eq!(element.counters().read().reconciled - before.reconciled, wrong);
-        self.note(run.slot, segment, cells);
-    }
-
-    fn clear(&mut self, slot: u8) {
-        let Some((segment, cells)) = self.typed(slot) else { return };
-        // SAFETY: this thread alone knows the segment.
-        let outcome = unsafe { segment.clear_all() };
-        self.expect_destructors(outcome);
-        self.note(slot, segment, vec![None; cells.len()]);
-    }
-
-    fn free(&mut self, slot: u8) {
-        let Some(modelled) = self.slot(slot).take() else { return };
-        let start = modelled.segment.cells().as_ptr();
-        // SAFETY: this thread alone knows the segment, and forgets it.
-        let outcome = unsafe { modelled.segment.free() };
-        self.expect_destructors(outcome);
-        // SAFETY: no other thread frees segments of this model.
-        assert_eq!(unsafe { Segment::find(start) }, None, "a freed segment is a miss");
-    }
-
-    fn look_up(&mut self, slot: u8, offset: u16) {
-        let size = self.element().size();
-        let Some(Modelled { segment, content, .. }) = self.slot(slot) else { return };
-        let (segment, typed) = (*segment, matches!(content, Content::Cells(_)));
-        let length = segment.byte_len().max(1);
-        let offset = usize::from(offset) % length;
-        let pointer = segment.cells().as_ptr().wrapping_add(offset).cast_const();
-        // SAFETY: no other thread frees segments of this model.
-        unsafe {
-            assert_eq!(Segment::find(pointer), Some(segment));
-            assert_ne!(Segment::find(segment.cells().as_ptr().wrapping_sub(1)), Some(segment));
-            assert_ne!(Segment::find(segment.cells().as_ptr().wrapping_add(length)), Some(segment));
-        }
-        let inside = typed && offset / size < segment.byte_len() / size;
-        assert_eq!(
-            segment.cell_index(pointer),
-            inside.then_some((offset / size, offset.is_multiple_of(size)))
-        );
-    }
-
-    fn look_up_wild(&mut self, bits: u32, shift: u8) {
-        let address = (bits as usize) << (shift % 64);
-        let inside = self.slots.iter().flatten().find_map(|modelled| {
-            let start = modelled.segment.cells().as_ptr().addr();
-            let length = modelled.segment.byte_len().max(1);
-            (address.wrapping_sub(start) < length).then_some(modelled.segment)
-        });
-        // SAFETY: no other thread frees segments of this model; another test's segment is found
-        // with a chance of nothing, and only compared.
-        assert_eq!(unsafe { Segment::find(std::ptr::without_provenance(address)) }, inside);
-    }
-}
-
-/// Two ranges of equal length.
-struct Pair<V> {
-    from: Segment,
-    source: Vec<Option<V>>,
-    to: Segment,
-    old: Vec<Option<V>>,
-    range: std::ops::Range<usize>,
-    offset: usize,
-    /// Destination cells in the order in which they are written.
-    order: Vec<usize>,
 }

@@ -119,12 +119,12 @@ pub struct Run {
 impl Operation {
     /// Any eight bytes are an operation.
     pub fn from_bytes(bytes: [u8; 8]) -> Operation {
-        let [kind, slot, a, b, c, d, e, f] = bytes;
+        let [opcode, slot, a, b, c, d, e, f] = bytes;
         let wide = |low, high| u16::from_le_bytes([low, high]);
         let run = Run { slot, start: wide(a, b), count: wide(c, d), to: e, offset: wide(f, e) };
         // Mostly soon, so that it happens while something has been done already.
         let after = if b & 2 == 0 { a % 8 } else { a };
-        match kind % 64 {
+        match opcode % 64 {
             0..4 => Operation::Allocate { slot, count: wide(a, b), flags: c },
             4 => Operation::Bind { slot },
             5..10 => Operation::Resize { slot, count: wide(a, b), extra: c },

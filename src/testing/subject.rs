@@ -1,8 +1,9 @@
 //! What the model of a sequence of operations must know of the element type that it runs on.
 
-use super::{Mishap, mishap::Left};
+use super::Fault;
 use crate::abi::Stats;
 use crate::erased::{CellsMut, ElementType, Failure, rules};
+use crate::faults::type_code::Left;
 use std::{cmp::Ordering, fmt::Debug};
 
 /// An element type under test.
@@ -122,7 +123,7 @@ pub(super) trait Subject {
     }
 
     /// Has the construction, copy, assignment or relocation after `steps` more go wrong, once.
-    fn plan_mishap(&self, steps: u32, mishap: Mishap);
+    fn plan_fault(&self, steps: u32, fault: Fault);
 
     /// Has the destructor after `steps` more report a failure, once.
     fn plan_destructor_failure(&self, steps: u32);
@@ -130,6 +131,6 @@ pub(super) trait Subject {
     /// Takes plans back; says which of them had not happened yet.
     fn cancel_plans(&self) -> Left;
 
-    /// Compares the objects' own books with those of the runtime, which says that `live` exist.
+    /// Compares the objects' own ledger with that of the runtime, which says that `live` exist.
     fn audit(&self, live: i64, ledger: Stats) -> Result<(), String>;
 }

@@ -1,6 +1,7 @@
 //! A Rust type that knows its own life.
 
-use super::{mishap, tracer_type::Owned};
+use super::tracer_type::Owned;
+use crate::faults::type_code;
 use std::{
     cell::Cell,
     cmp::Ordering,
@@ -13,7 +14,7 @@ use std::{
     thread::{self, ThreadId},
 };
 
-/// A number that keeps books on its objects: whatever ends one twice, uses one that has ended, or
+/// A number that keeps a ledger of its objects: whatever ends one twice, uses one that has ended, or
 /// overwrites its heap part panics with what happened.
 ///
 /// It is an ordinary Rust type of 16 bytes that are never all zero. Register it with
@@ -46,7 +47,7 @@ pub struct Tracer {
     owned: *mut Owned,
 }
 
-// SAFETY: the heap part belongs to the tracer alone; the books are behind a lock.
+// SAFETY: the heap part belongs to the tracer alone; the ledger is behind a lock.
 unsafe impl Send for Tracer {}
 // SAFETY: `&Tracer` only reads.
 unsafe impl Sync for Tracer {}
@@ -79,7 +80,7 @@ pub struct TracerCounts {
 
 /// Every tracer of the process.
 #[derive(Default)]
-struct Books {
+struct TracerLedger {
     latest: u64,
     /// Who made the ones that exist.
     live: HashMap<u64, ThreadId>,
@@ -88,7 +89,7 @@ struct Books {
     anchors: HashMap<u64, usize>,
 }
 
-static BOOKS: Mutex<Option<Books>> = Mutex::new(None);
+static LEDGER: Mutex<Option<TracerLedger>> = Mutex::new(None);
 
 thread_local! {
     /// Steps of one kind until the one that panics.
@@ -96,26 +97,26 @@ thread_local! {
 }
 
 /// The guard is dropped before anything can panic.
-fn with_books<R>(work: impl FnOnce(&mut Books) -> R) -> R {
-    // The books outlive a sequence, and are nobody's leak.
+fn with_ledger<R>(work: impl FnOnce(&mut TracerLedger) -> R) -> R {
+    // The ledger outlives a sequence, and is no leak of one.
     super::heap::outside(|| {
-        let mut books: MutexGuard<'_, Option<Books>> =
-            BOOKS.lock().unwrap_or_else(PoisonError::into_inner);
-        work(books.get_or_insert_default())
+        let mut ledger: MutexGuard<'_, Option<TracerLedger>> =
+            LEDGER.lock().unwrap_or_else(PoisonError::into_inner);
+        work(ledger.get_or_insert_default())
     })
 }
 
 impl Tracer {
     /// A tracer with a value.
     pub fn new(value: i64) -> Tracer {
-        let id = with_books(|books| {
-            books.latest += 1;
+        let id = with_ledger(|ledger| {
+            ledger.latest += 1;
             let maker = thread::current().id();
-            books.live.insert(books.latest, maker);
-            let counts = books.counts.entry(maker).or_default();
+            ledger.live.insert(ledger.latest, maker);
+            let counts = ledger.counts.entry(maker).or_default();
             counts.built += 1;
             counts.live += 1;
-            books.latest
+            ledger.latest
         });
         Tracer { id: NonZeroU64::MIN.saturating_add(id - 1), owned: Owned::new(value) }
     }
@@ -150,12 +151,14 @@ impl Tracer {
     /// [`boxed`](crate::client::ElementBuilder::boxed) storage.
     pub fn anchor(&self) {
         let here = std::ptr::from_ref(self).addr();
-        with_books(|books| books.anchors.insert(self.id(), here));
+        with_ledger(|ledger| ledger.anchors.insert(self.id(), here));
     }
 
     /// What the tracers counted that this thread made.
     pub fn counts() -> TracerCounts {
-        with_books(|books| books.counts.get(&thread::current().id()).copied().unwrap_or_default())
+        with_ledger(|ledger| {
+            ledger.counts.get(&thread::current().id()).copied().unwrap_or_default()
+        })
     }
 
     /// Has a step of this kind on this thread panic, once, after so many others of the kind.
@@ -166,7 +169,7 @@ impl Tracer {
     fn check(&self) {
         let id = self.id();
         let (live, anchor) =
-            with_books(|books| (books.live.contains_key(&id), books.anchors.get(&id).copied()));
+            with_ledger(|ledger| (ledger.live.contains_key(&id), ledger.anchors.get(&id).copied()));
         assert!(live, "tracer {id} is used after it has ended");
         let here = std::ptr::from_ref(self).addr();
         assert!(anchor.is_none_or(|at| at == here), "tracer {id} was moved from its anchor");
@@ -174,7 +177,7 @@ impl Tracer {
 
     fn step(step: Step) {
         if matches!(step, Step::Default | Step::Clone) {
-            mishap::step();
+            type_code::step();
         }
         let Some((planned, left)) = PLAN.get().filter(|(planned, _)| *planned == step) else {
             return;
@@ -187,10 +190,10 @@ impl Tracer {
 impl Drop for Tracer {
     fn drop(&mut self) {
         let id = self.id();
-        let was_live = with_books(|books| {
-            let maker = books.live.remove(&id)?;
-            books.anchors.remove(&id);
-            let counts = books.counts.entry(maker).or_default();
+        let was_live = with_ledger(|ledger| {
+            let maker = ledger.live.remove(&id)?;
+            ledger.anchors.remove(&id);
+            let counts = ledger.counts.entry(maker).or_default();
             counts.ended += 1;
             counts.live -= 1;
             Some(())

@@ -1,23 +1,27 @@
 //! The core's own element types under the model of [`super::model`].
 
 use super::{
-    Kind, Mishap, Operation, TracerType,
-    mishap::Left,
+    Fault, Operation, Storage, TracerType,
     model::{run_on, step},
     subject::Subject,
 };
 use crate::{
     abi::Stats,
     erased::{CellsMut, ElementType, Failure},
+    faults::type_code::Left,
 };
 
-/// Runs `operations` on segments of one kind of tracer, and frees everything at the end.
+/// Runs `operations` on segments of one storage of tracer, and frees everything at the end.
 ///
 /// # Panics
 /// A value, a bit or a counter is not what the model says.
-pub fn run(kind: Kind, operations: &[Operation]) {
-    let tracer = TracerType::borrow(kind);
-    let other = TracerType::borrow(if kind == Kind::Tagged { Kind::Boxed } else { Kind::Tagged });
+pub fn run(storage: Storage, operations: &[Operation]) {
+    let tracer = TracerType::borrow(storage);
+    let other = TracerType::borrow(if storage == Storage::Tagged {
+        Storage::Boxed
+    } else {
+        Storage::Tagged
+    });
     run_on(&tracer, other.element, operations);
     assert_eq!(tracer.counts().live, 0, "objects outlive their segments");
     tracer.give_back();
@@ -46,7 +50,7 @@ impl Subject for TracerType {
     }
 
     fn canonical(&self, value: i64) -> Option<i64> {
-        (self.kind() != Kind::ZeroDefault || value != 0).then_some(value)
+        (self.storage() != Storage::ZeroDefault || value != 0).then_some(value)
     }
 
     unsafe fn check(
@@ -71,8 +75,8 @@ impl Subject for TracerType {
         Ok(())
     }
 
-    fn plan_mishap(&self, steps: u32, mishap: Mishap) {
-        TracerType::plan_mishap(*self, steps, mishap);
+    fn plan_fault(&self, steps: u32, fault: Fault) {
+        TracerType::plan_fault(*self, steps, fault);
     }
 
     fn plan_destructor_failure(&self, steps: u32) {
@@ -90,7 +94,7 @@ impl Subject for TracerType {
         }
         // A type without assignment builds and ends an object for each.
         let history = (ledger.constructed, ledger.destroyed);
-        if self.kind() != Kind::Boxed && history != (objects.built, objects.ended) {
+        if self.storage() != Storage::Boxed && history != (objects.built, objects.ended) {
             return Err(format!(
                 "the ledger has {history:?} constructed and destroyed, the objects {objects:?}, \
                  before operation {}",

@@ -4,10 +4,10 @@
 //! The counts are kept beside the runtime's own, by the objects themselves, so that a test can
 //! compare the two.
 
-use super::mishap::{Left, Mishap, PlannedPanic};
 use crate::{
-    abi::{self, ElementVTable, Report, Status},
+    abi::{self, ElementVTable, ErrorOut, Status},
     erased::{CellsMut, ElementType},
+    faults::type_code::{Fault, Left, PlannedPanic},
 };
 use std::{
     ffi::{CString, c_void},
@@ -19,9 +19,13 @@ use std::{
     },
 };
 
+mod functions;
+
+use functions::{assign, construct, copy_construct, destroy, relocate};
+
 /// How the object sits in its cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Storage {
     /// A pointer and a value, 16 bytes; zero is never live.
     Inline,
     /// The bare value, 8 bytes; any bytes may be live, so only the bitmap tells.
@@ -44,32 +48,37 @@ pub enum Kind {
     MoveOnly,
 }
 
-impl Kind {
+impl Storage {
     /// All of them.
-    pub const ALL: [Kind; 10] = [
-        Kind::Inline,
-        Kind::NoPromise,
-        Kind::ZeroDefault,
-        Kind::Tagged,
-        Kind::Boxed,
-        Kind::SelfPointing,
-        Kind::SelfPointingNoPromise,
-        Kind::OverAligned,
-        Kind::Held,
-        Kind::MoveOnly,
+    pub const ALL: [Storage; 10] = [
+        Storage::Inline,
+        Storage::NoPromise,
+        Storage::ZeroDefault,
+        Storage::Tagged,
+        Storage::Boxed,
+        Storage::SelfPointing,
+        Storage::SelfPointingNoPromise,
+        Storage::OverAligned,
+        Storage::Held,
+        Storage::MoveOnly,
     ];
 
     fn is_self_pointing(self) -> bool {
-        matches!(self, Kind::SelfPointing | Kind::SelfPointingNoPromise)
+        matches!(self, Storage::SelfPointing | Storage::SelfPointingNoPromise)
     }
 
     /// Size and alignment of a cell.
     fn layout(self) -> (usize, usize) {
         match self {
-            Kind::Inline | Kind::Held | Kind::SelfPointing | Kind::SelfPointingNoPromise => (16, 8),
-            Kind::NoPromise | Kind::ZeroDefault | Kind::Boxed | Kind::MoveOnly => (8, 8),
-            Kind::Tagged => (24, 8),
-            Kind::OverAligned => (64, 64),
+            Storage::Inline
+            | Storage::Held
+            | Storage::SelfPointing
+            | Storage::SelfPointingNoPromise => (16, 8),
+            Storage::NoPromise | Storage::ZeroDefault | Storage::Boxed | Storage::MoveOnly => {
+                (8, 8)
+            }
+            Storage::Tagged => (24, 8),
+            Storage::OverAligned => (64, 64),
         }
     }
 }
@@ -89,13 +98,13 @@ pub struct Counts {
 
 /// The state behind one TracerType; the vtable's context.
 struct Ground {
-    kind: Kind,
+    storage: Storage,
     built: AtomicU64,
     ended: AtomicU64,
     moved: AtomicU64,
-    /// Fallible steps until the mishap; negative: none is planned.
+    /// Fallible steps until the fault; negative: none is planned.
     countdown: AtomicI64,
-    mishap: Mutex<Mishap>,
+    fault: Mutex<Fault>,
     /// Destructors until one fails; negative: none is planned.
     destructor_countdown: AtomicI64,
     /// An object found itself overwritten, moved or ended twice.
@@ -113,7 +122,7 @@ pub struct TracerType {
 
 /// Keeps every type reachable: element types live forever, and are no leak.
 static ALL: Mutex<Vec<TracerType>> = Mutex::new(Vec::new());
-/// Types that nobody uses at present.
+/// Types not in use at present.
 static IDLE: Mutex<Vec<TracerType>> = Mutex::new(Vec::new());
 
 /// What a pointer in a cell owns.
@@ -141,7 +150,7 @@ impl Owned {
     }
 
     /// # Safety
-    /// As for [`Self::check`], and nobody else uses it.
+    /// As for [`Self::check`], and no other code uses it.
     pub(super) unsafe fn set(pointer: *mut Owned, value: i64) {
         // SAFETY: the caller's promise.
         unsafe { *pointer = Owned { value, check: CHECK ^ value as u64 } };
@@ -160,28 +169,28 @@ impl Owned {
 
 impl Ground {
     /// # Safety
-    /// The cell is memory of this kind, not live.
+    /// The cell is memory of this storage, not live.
     unsafe fn build(&self, cell: *mut u8, value: i64) {
         let words = cell.cast::<u64>();
-        assert!(cell.addr().is_multiple_of(self.kind.layout().1), "misaligned cell");
+        assert!(cell.addr().is_multiple_of(self.storage.layout().1), "misaligned cell");
         let owned = || Owned::new(value).expose_provenance() as u64;
-        // SAFETY: the caller's promise; each kind stays inside its size.
+        // SAFETY: the caller's promise; each storage stays inside its size.
         unsafe {
-            match self.kind {
-                Kind::NoPromise => words.write(value as u64),
-                Kind::ZeroDefault => words.write(if value == 0 { 0 } else { owned() }),
-                Kind::Boxed | Kind::MoveOnly => words.write(owned()),
-                Kind::Inline | Kind::Held | Kind::OverAligned => {
+            match self.storage {
+                Storage::NoPromise => words.write(value as u64),
+                Storage::ZeroDefault => words.write(if value == 0 { 0 } else { owned() }),
+                Storage::Boxed | Storage::MoveOnly => words.write(owned()),
+                Storage::Inline | Storage::Held | Storage::OverAligned => {
                     words.write(owned());
                     words.add(1).write(value as u64);
                 }
-                Kind::Tagged => {
+                Storage::Tagged => {
                     words.write(owned());
                     words.add(1).write(value as u64);
-                    // The padding after the tag is nobody's business.
+                    // The padding after the tag is not looked at.
                     words.add(2).write(0xa5a5_a5a5_a5a5_a500 | 1);
                 }
-                Kind::SelfPointing | Kind::SelfPointingNoPromise => {
+                Storage::SelfPointing | Storage::SelfPointingNoPromise => {
                     words.write(cell.addr() as u64);
                     words.add(1).write(value as u64);
                 }
@@ -195,12 +204,12 @@ impl Ground {
     /// # Safety
     /// The cell is live.
     unsafe fn owned(&self, cell: *const u8) -> *mut Owned {
-        match self.kind {
-            Kind::NoPromise | Kind::SelfPointing | Kind::SelfPointingNoPromise => {
+        match self.storage {
+            Storage::NoPromise | Storage::SelfPointing | Storage::SelfPointingNoPromise => {
                 std::ptr::null_mut()
             }
             _ => {
-                // SAFETY: the caller's promise; the other kinds begin with the pointer.
+                // SAFETY: the caller's promise; the other storages begin with the pointer.
                 let address = unsafe { cell.cast::<u64>().read() };
                 std::ptr::with_exposed_provenance_mut(address as usize)
             }
@@ -216,19 +225,19 @@ impl Ground {
         // SAFETY: the caller's promise.
         unsafe {
             let owned = self.owned(cell);
-            match self.kind {
-                Kind::NoPromise => words.read() as i64,
-                Kind::ZeroDefault if owned.is_null() => 0,
-                Kind::ZeroDefault | Kind::Boxed | Kind::MoveOnly => Owned::check(owned),
-                Kind::Inline | Kind::Held | Kind::OverAligned | Kind::Tagged => {
+            match self.storage {
+                Storage::NoPromise => words.read() as i64,
+                Storage::ZeroDefault if owned.is_null() => 0,
+                Storage::ZeroDefault | Storage::Boxed | Storage::MoveOnly => Owned::check(owned),
+                Storage::Inline | Storage::Held | Storage::OverAligned | Storage::Tagged => {
                     let value = words.add(1).read() as i64;
                     assert_eq!(Owned::check(owned), value, "a tracer's two halves differ");
-                    if self.kind == Kind::Tagged {
+                    if self.storage == Storage::Tagged {
                         assert_eq!(cell.add(16).read(), 1, "a tracer's tag is overwritten");
                     }
                     value
                 }
-                Kind::SelfPointing | Kind::SelfPointingNoPromise => {
+                Storage::SelfPointing | Storage::SelfPointingNoPromise => {
                     assert_eq!(words.read(), cell.addr() as u64, "a tracer was moved as bytes");
                     words.add(1).read() as i64
                 }
@@ -245,7 +254,7 @@ impl Ground {
             let owned = self.owned(cell);
             if !owned.is_null() {
                 Owned::end(owned);
-            } else if self.kind == Kind::ZeroDefault {
+            } else if self.storage == Storage::ZeroDefault {
                 // Nothing was built in a cell of zero bytes, and nothing ends.
                 return;
             }
@@ -258,173 +267,13 @@ impl Ground {
         if self.countdown.load(Relaxed) < 0 || self.countdown.fetch_sub(1, Relaxed) != 0 {
             return Ok(());
         }
-        match *self.mishap.lock().unwrap_or_else(PoisonError::into_inner) {
-            Mishap::Fail => Err("a planned failure"),
-            Mishap::Panic => {
+        match *self.fault.lock().unwrap_or_else(PoisonError::into_inner) {
+            Fault::Fail => Err("a planned failure"),
+            Fault::Panic => {
                 // Unwinds without the panic hook's message.
                 resume_unwind(Box::new(PlannedPanic))
             }
         }
-    }
-}
-
-/// Runs `step` for each of `count` elements, with failures and panics reported as clients do it.
-///
-/// # Safety
-/// `report` is valid.
-unsafe fn each(
-    ground: &Ground,
-    count: usize,
-    report: *mut Report,
-    mut step: impl FnMut(usize) -> Result<(), &'static str>,
-) -> Status {
-    for index in 0..count {
-        let message = match catch_unwind(AssertUnwindSafe(|| step(index))) {
-            Ok(Ok(())) => continue,
-            Ok(Err(message)) => message,
-            Err(payload) if payload.is::<PlannedPanic>() => "a planned panic",
-            Err(_) => {
-                // A check of ours, whose message the panic hook has shown.
-                ground.broken.store(true, Relaxed);
-                "an object found itself broken"
-            }
-        };
-        // SAFETY: the caller's promise.
-        let report = unsafe { &mut *report };
-        report.done = index;
-        return report.fail(abi::ERROR_RUNTIME, message);
-    }
-    abi::OK
-}
-
-/// # Safety
-/// `context` is a [`Ground`].
-unsafe fn ground<'a>(context: *mut c_void) -> &'a Ground {
-    // SAFETY: the caller's promise; grounds live forever.
-    unsafe { &*context.cast() }
-}
-
-unsafe extern "C" fn construct(
-    context: *mut c_void,
-    cells: *mut u8,
-    stride: isize,
-    count: usize,
-    report: *mut Report,
-) -> Status {
-    // SAFETY: `abi::ConstructFn`.
-    unsafe {
-        let ground = ground(context);
-        each(ground, count, report, |index| {
-            ground.step()?;
-            ground.build(cells.offset(stride * index as isize), 0);
-            if ground.kind == Kind::ZeroDefault {
-                // A default of zero bytes is not counted: nothing was built.
-                ground.built.fetch_sub(1, Relaxed);
-            }
-            Ok(())
-        })
-    }
-}
-
-unsafe extern "C" fn copy_construct(
-    context: *mut c_void,
-    to: *mut u8,
-    to_stride: isize,
-    from: *const u8,
-    from_stride: isize,
-    count: usize,
-    report: *mut Report,
-) -> Status {
-    // SAFETY: `abi::CopyFn`.
-    unsafe {
-        let ground = ground(context);
-        each(ground, count, report, |index| {
-            let value = ground.read(from.offset(from_stride * index as isize));
-            ground.step()?;
-            ground.build(to.offset(to_stride * index as isize), value);
-            if ground.kind == Kind::ZeroDefault && value == 0 {
-                ground.built.fetch_sub(1, Relaxed);
-            }
-            Ok(())
-        })
-    }
-}
-
-unsafe extern "C" fn assign(
-    context: *mut c_void,
-    to: *mut u8,
-    to_stride: isize,
-    from: *const u8,
-    from_stride: isize,
-    count: usize,
-    report: *mut Report,
-) -> Status {
-    // SAFETY: `abi::CopyFn`.
-    unsafe {
-        let ground = ground(context);
-        each(ground, count, report, |index| {
-            let value = ground.read(from.offset(from_stride * index as isize));
-            ground.read(to.offset(to_stride * index as isize));
-            ground.step()?;
-            ground.set(to.offset(to_stride * index as isize), value);
-            Ok(())
-        })
-    }
-}
-
-unsafe extern "C" fn relocate(
-    context: *mut c_void,
-    to: *mut u8,
-    to_stride: isize,
-    from: *mut u8,
-    from_stride: isize,
-    count: usize,
-    report: *mut Report,
-) -> Status {
-    // SAFETY: `abi::RelocateFn`.
-    unsafe {
-        let ground = ground(context);
-        let size = ground.kind.layout().0;
-        each(ground, count, report, |index| {
-            let from = from.offset(from_stride * index as isize);
-            let to = to.offset(to_stride * index as isize);
-            ground.read(from);
-            // Whoever fails on the way has begun to build: the cell means nothing then.
-            to.write_bytes(0xdd, size);
-            ground.step()?;
-            to.copy_from_nonoverlapping(from, size);
-            if ground.kind.is_self_pointing() {
-                to.cast::<u64>().write(to.addr() as u64);
-            }
-            // What moved out is not an object any more, and must not be taken for one.
-            from.write_bytes(0xee, size);
-            ground.moved.fetch_add(1, Relaxed);
-            Ok(())
-        })
-    }
-}
-
-unsafe extern "C" fn destroy(
-    context: *mut c_void,
-    cells: *mut u8,
-    stride: isize,
-    count: usize,
-    report: *mut Report,
-) -> Status {
-    // SAFETY: `abi::DestroyFn`.
-    unsafe {
-        let ground = ground(context);
-        let mut failed = false;
-        let status = each(ground, count, report, |index| {
-            ground.end(cells.offset(stride * index as isize));
-            let planned = ground.destructor_countdown.load(Relaxed) >= 0;
-            failed |= planned && ground.destructor_countdown.fetch_sub(1, Relaxed) == 0;
-            Ok(())
-        });
-        if failed {
-            return (*report).fail(abi::ERROR_RUNTIME, "a planned destructor failure");
-        }
-        status
     }
 }
 
@@ -438,22 +287,22 @@ impl Ground {
         // SAFETY: the caller's promise.
         unsafe {
             let owned = self.owned(cell);
-            match self.kind {
-                Kind::NoPromise => words.write(value as u64),
-                Kind::ZeroDefault if owned.is_null() || value == 0 => {
+            match self.storage {
+                Storage::NoPromise => words.write(value as u64),
+                Storage::ZeroDefault if owned.is_null() || value == 0 => {
                     self.end(cell);
                     self.build(cell, value);
                     if value == 0 {
                         self.built.fetch_sub(1, Relaxed);
                     }
                 }
-                Kind::SelfPointing | Kind::SelfPointingNoPromise => {
+                Storage::SelfPointing | Storage::SelfPointingNoPromise => {
                     words.add(1).write(value as u64);
                 }
-                Kind::ZeroDefault | Kind::Boxed | Kind::MoveOnly => {
+                Storage::ZeroDefault | Storage::Boxed | Storage::MoveOnly => {
                     Owned::set(owned, value);
                 }
-                Kind::Inline | Kind::Held | Kind::OverAligned | Kind::Tagged => {
+                Storage::Inline | Storage::Held | Storage::OverAligned | Storage::Tagged => {
                     Owned::set(owned, value);
                     words.add(1).write(value as u64);
                 }
@@ -463,58 +312,61 @@ impl Ground {
 }
 
 impl TracerType {
-    /// A new element type of that kind, with counts of its own.
+    /// A new element type of that storage, with counts of its own.
     ///
     /// # Panics
     /// The runtime refuses the vtable.
-    pub fn new(kind: Kind) -> TracerType {
+    pub fn new(storage: Storage) -> TracerType {
         let ground: &'static Ground = Box::leak(Box::new(Ground {
-            kind,
+            storage,
             built: AtomicU64::new(0),
             ended: AtomicU64::new(0),
             moved: AtomicU64::new(0),
             countdown: AtomicI64::new(-1),
-            mishap: Mutex::new(Mishap::Fail),
+            fault: Mutex::new(Fault::Fail),
             destructor_countdown: AtomicI64::new(-1),
             broken: AtomicBool::new(false),
         }));
-        let name = CString::new(format!("denizen.testing.{kind:?}")).unwrap_or_default();
-        let (size, align) = kind.layout();
+        let name = CString::new(format!("denizen.testing.{storage:?}")).unwrap_or_default();
+        let (size, align) = storage.layout();
         // SAFETY: zero is valid for every member: numbers, pointers and optional functions.
         let mut vtable: ElementVTable = unsafe { MaybeUninit::zeroed().assume_init() };
         vtable.struct_size = size_of::<ElementVTable>();
         vtable.abi_version = abi::ABI_VERSION;
         vtable.flags = abi::ELEMENT_THREAD_SAFE;
-        if !kind.is_self_pointing() {
+        if !storage.is_self_pointing() {
             vtable.flags |= abi::ELEMENT_TRIVIALLY_RELOCATABLE;
         }
-        if kind == Kind::Held {
+        if storage == Storage::Held {
             vtable.flags |= abi::ELEMENT_DESTROY_NEEDS_GIL;
         }
         vtable.name = name.as_ptr();
         vtable.size = size;
         vtable.align = align;
-        (vtable.storage, vtable.zero_bytes) = match kind {
-            Kind::Inline | Kind::Held | Kind::SelfPointing | Kind::OverAligned => {
+        (vtable.storage, vtable.zero_bytes) = match storage {
+            Storage::Inline | Storage::Held | Storage::SelfPointing | Storage::OverAligned => {
                 (abi::STORAGE_INLINE, abi::ZERO_VACANT)
             }
-            Kind::NoPromise | Kind::SelfPointingNoPromise => {
+            Storage::NoPromise | Storage::SelfPointingNoPromise => {
                 (abi::STORAGE_INLINE, abi::ZERO_NO_PROMISE)
             }
-            Kind::ZeroDefault => (abi::STORAGE_INLINE, abi::ZERO_DEFAULT),
-            Kind::Tagged => (abi::STORAGE_TAGGED, abi::ZERO_VACANT),
-            Kind::Boxed | Kind::MoveOnly => (abi::STORAGE_BOXED, abi::ZERO_VACANT),
+            Storage::ZeroDefault => (abi::STORAGE_INLINE, abi::ZERO_DEFAULT),
+            Storage::Tagged => (abi::STORAGE_TAGGED, abi::ZERO_VACANT),
+            Storage::Boxed | Storage::MoveOnly => (abi::STORAGE_BOXED, abi::ZERO_VACANT),
         };
         (vtable.vacancy_offset, vtable.vacancy_size) =
-            if kind == Kind::Tagged { (16, 1) } else { (0, size) };
+            if storage == Storage::Tagged { (16, 1) } else { (0, size) };
         vtable.context = std::ptr::from_ref(ground).cast_mut().cast();
         vtable.construct = Some(construct);
-        vtable.copy_construct = (kind != Kind::MoveOnly).then_some(copy_construct);
-        // One kind that copies has none, so that the fallback is exercised as well.
-        vtable.assign = (!matches!(kind, Kind::Boxed | Kind::MoveOnly)).then_some(assign);
-        // Relocatable kinds: some by their own function, some by memcpy.
-        vtable.relocate =
-            if kind.is_self_pointing() || kind == Kind::Tagged { Some(relocate) } else { None };
+        vtable.copy_construct = (storage != Storage::MoveOnly).then_some(copy_construct);
+        // One storage that copies has none, so that the fallback is exercised as well.
+        vtable.assign = (!matches!(storage, Storage::Boxed | Storage::MoveOnly)).then_some(assign);
+        // Relocatable storages: some by their own function, some by memcpy.
+        vtable.relocate = if storage.is_self_pointing() || storage == Storage::Tagged {
+            Some(relocate)
+        } else {
+            None
+        };
         vtable.destroy = Some(destroy);
         // SAFETY: a complete vtable, whose functions keep the promises of `abi`.
         let element = unsafe { ElementType::from_vtable(&raw const vtable) };
@@ -527,13 +379,13 @@ impl TracerType {
         tracer
     }
 
-    /// A type of that kind which nobody else uses until it is given back: for those who need
+    /// A type of that storage which no other test uses until it is given back: for those who need
     /// thousands of them, one after the other.
-    pub fn borrow(kind: Kind) -> TracerType {
+    pub fn borrow(storage: Storage) -> TracerType {
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-        match idle.iter().position(|tracer| tracer.kind() == kind) {
+        match idle.iter().position(|tracer| tracer.storage() == storage) {
             Some(index) => idle.swap_remove(index),
-            None => TracerType::new(kind),
+            None => TracerType::new(storage),
         }
     }
 
@@ -543,8 +395,8 @@ impl TracerType {
     }
 
     /// How the object sits in its cell.
-    pub fn kind(self) -> Kind {
-        self.ground.kind
+    pub fn storage(self) -> Storage {
+        self.ground.storage
     }
 
     /// What the objects counted so far.
@@ -564,8 +416,8 @@ impl TracerType {
     }
 
     /// Has the construction, copy, assignment or relocation after `steps` more go wrong, once.
-    pub fn plan_mishap(self, steps: u32, mishap: Mishap) {
-        *self.ground.mishap.lock().unwrap_or_else(PoisonError::into_inner) = mishap;
+    pub fn plan_fault(self, steps: u32, fault: Fault) {
+        *self.ground.fault.lock().unwrap_or_else(PoisonError::into_inner) = fault;
         self.ground.countdown.store(steps.into(), Relaxed);
     }
 
@@ -577,7 +429,7 @@ impl TracerType {
     /// Takes plans back; says which of them had not happened yet.
     pub fn cancel_plans(self) -> Left {
         Left {
-            mishap: self.ground.countdown.swap(-1, Relaxed) >= 0,
+            fault: self.ground.countdown.swap(-1, Relaxed) >= 0,
             destructor: self.ground.destructor_countdown.swap(-1, Relaxed) >= 0,
         }
     }
@@ -585,7 +437,7 @@ impl TracerType {
     /// The value of a live cell, which is checked to be whole.
     ///
     /// # Safety
-    /// The cell is live, of this type, and nobody writes to it.
+    /// The cell is live, of this type, and no code writes to it.
     pub unsafe fn value(self, cell: *const u8) -> i64 {
         // SAFETY: the same contract.
         unsafe { self.ground.read(cell) }

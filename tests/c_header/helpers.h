@@ -61,11 +61,11 @@ static inline int denizen_is_vacant(const void *vacancy_bytes, size_t size)
  * Records a failure and returns DENIZEN_FAILED, so that functions can `return denizen_fail(..)`.
  * The text is UTF-8, cut at a character boundary where it does not fit.
  */
-static inline denizen_status denizen_fail(denizen_report *report, denizen_error_kind kind,
+static inline denizen_status denizen_fail(denizen_error *error_out, denizen_error_kind kind,
                                           const char *text)
 {
     size_t end = 0;
-    report->kind = kind;
+    error_out->kind = kind;
     while (end < DENIZEN_MESSAGE_SIZE - 1 && text[end] != '\0') {
         end++;
     }
@@ -74,7 +74,7 @@ static inline denizen_status denizen_fail(denizen_report *report, denizen_error_
             end--;
         }
     }
-    memcpy(report->message, text, end);
-    report->message[end] = '\0';
+    memcpy(error_out->message, text, end);
+    error_out->message[end] = '\0';
     return DENIZEN_FAILED;
 }

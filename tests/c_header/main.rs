@@ -94,6 +94,7 @@ fn names(sources: &[String]) -> HashMap<String, String> {
         }
     }
     names.insert("PyObject".to_owned(), "PyObject".to_owned());
+    names.insert("ErrorOut".to_owned(), "denizen_error".to_owned());
     names
 }
 

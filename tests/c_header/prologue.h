@@ -15,7 +15,7 @@
  *
  * Conventions. Sizes, alignments and strides are in bytes, counts in elements; a stride may be 0
  * or negative. Every function comes with a `context`, handed back as its first argument. A
- * function that can fail returns a denizen_status and explains a failure in the denizen_report.
+ * function that can fail returns a denizen_status and explains a failure in the denizen_error.
  * It throws no exception and does not longjmp. Function pointers of the vtable may be NULL where
  * their comment says what that means; those of loops, casts and identities must be there.
  *

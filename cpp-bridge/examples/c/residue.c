@@ -2,24 +2,24 @@
 #include <denizen/denizen.h>
 #include <stdio.h>
 static denizen_status copy(void *context, uint8_t *to, ptrdiff_t to_stride, const uint8_t *from,
-                           ptrdiff_t from_stride, size_t count, denizen_report *report)
+                           ptrdiff_t from_stride, size_t count, denizen_error *error_out)
 {
     for (; count > 0; count--, to += to_stride, from += from_stride) *to = *from;
-    return (void)context, (void)report, DENIZEN_OK;
+    return (void)context, (void)error_out, DENIZEN_OK;
 }
 static denizen_status add(void *context, uint8_t *const *data, const ptrdiff_t *dimensions,
-                          const ptrdiff_t *strides, denizen_report *report)
+                          const ptrdiff_t *strides, denizen_error *error_out)
 {
     for (ptrdiff_t i = 0; i < dimensions[0]; i++)
         data[2][i * strides[2]] = (data[0][i * strides[0]] + data[1][i * strides[1]]) % 97;
-    return (void)context, (void)report, DENIZEN_OK;
+    return (void)context, (void)error_out, DENIZEN_OK;
 }
 static denizen_status text(void *context, const uint8_t *cell, denizen_sink *sink,
-                           denizen_report *report)
+                           denizen_error *error_out)
 {
     char digits[8];
     const size_t size = (size_t)snprintf(digits, sizeof digits, "%d", *cell);
-    return (void)context, (void)report, sink->write(sink, (uint8_t *)digits, size);
+    return (void)context, (void)error_out, sink->write(sink, (uint8_t *)digits, size);
 }
 PyMODINIT_FUNC PyInit_residue(void)
 {

@@ -15,7 +15,7 @@
  *
  * Conventions. Sizes, alignments and strides are in bytes, counts in elements; a stride may be 0
  * or negative. Every function comes with a `context`, handed back as its first argument. A
- * function that can fail returns a denizen_status and explains a failure in the denizen_report.
+ * function that can fail returns a denizen_status and explains a failure in the denizen_error.
  * It throws no exception and does not longjmp. Function pointers of the vtable may be NULL where
  * their comment says what that means; those of loops, casts and identities must be there.
  *
@@ -59,7 +59,7 @@ typedef int32_t denizen_status;
 /** Success. */
 #define DENIZEN_OK 0
 
-/** Failure, explained in the denizen_report. */
+/** Failure, explained in the denizen_error. */
 #define DENIZEN_FAILED (-1)
 
 /** Failure with a Python exception already set. Only from functions called with the GIL held. */
@@ -89,7 +89,7 @@ typedef uint32_t denizen_error_kind;
 /** `denizen.VacantError`: a cell without an object was read, and its type has no default. */
 #define DENIZEN_ERROR_VACANT 6
 
-/** `denizen.BorrowError`: the cells are lent to somebody else. */
+/** `denizen.BorrowError`: other code has the cells. */
 #define DENIZEN_ERROR_BORROW 7
 
 /** `IndexError`. */
@@ -98,17 +98,17 @@ typedef uint32_t denizen_error_kind;
 /** `NotImplementedError`. */
 #define DENIZEN_ERROR_NOT_IMPLEMENTED 9
 
-/** `denizen.IntegrityError`: memory of an array was overwritten by somebody who had no business there. */
+/** `denizen.IntegrityError`: memory of an array was overwritten by code that had no business there. */
 #define DENIZEN_ERROR_INTEGRITY 10
 
-/** Bytes of the message in a denizen_report, the terminating NUL included. */
+/** Bytes of the message of denizen_error, the terminating NUL included. */
 #define DENIZEN_MESSAGE_SIZE 496
 
 /**
  * Where a fallible function says how far it came and what went wrong. The caller provides it;
  * the callee fills `kind` and `message` on failure and `done` where the function says so.
  */
-typedef struct denizen_report {
+typedef struct denizen_error {
     /** Bytes of this struct that the caller provides. */
     uint32_t struct_size;
     /** Which kind of failure. */
@@ -117,10 +117,10 @@ typedef struct denizen_report {
     size_t done;
     /**
      * UTF-8 text, NUL-terminated, cut at a character boundary where it does not fit. Bytes
-     * behind the NUL are never read and need no value: a loop call makes a report each time.
+     * behind the NUL are never read and need no value: a loop call makes one each time.
      */
     char message[DENIZEN_MESSAGE_SIZE];
-} denizen_report;
+} denizen_error;
 
 /** Takes bytes in pieces. `write` may be called any number of times. */
 typedef struct denizen_sink {
@@ -173,19 +173,19 @@ typedef uint32_t denizen_element_flags;
 #define DENIZEN_ELEMENT_DESTROY_NEEDS_GIL 4
 
 /**
- * Builds default objects in `count` vacant cells. Sets `report.done` on failure; cells before
+ * Builds default objects in `count` vacant cells. Sets `error_out.done` on failure; cells before
  * it are live, the others vacant.
  */
 typedef denizen_status (*denizen_construct_fn)(void *context,
                                                uint8_t *cells,
                                                ptrdiff_t stride,
                                                size_t count,
-                                               struct denizen_report *report);
+                                               struct denizen_error *error_out);
 
 /**
  * Copies `count` live objects from `source` to `destination`, strictly in order; whether the
  * destination is vacant or live depends on the member. A destination may be a source cell that
- * was copied before it, never one that comes later. Sets `report.done` on failure; cells before
+ * was copied before it, never one that comes later. Sets `error_out.done` on failure; cells before
  * it are done, the others as they were.
  *
  * With DENIZEN_ZERO_DEFAULT a cell of zero bytes counts as live here, in `assign` and in `destroy`.
@@ -196,12 +196,12 @@ typedef denizen_status (*denizen_copy_fn)(void *context,
                                           const uint8_t *source,
                                           ptrdiff_t source_stride,
                                           size_t count,
-                                          struct denizen_report *report);
+                                          struct denizen_error *error_out);
 
 /**
  * Moves `count` live objects from `source` to vacant cells at `destination`; the source cells
  * are vacant afterwards (their bytes are the caller's). Ranges do not overlap. Sets
- * `report.done` on failure; cells before it have moved.
+ * `error_out.done` on failure; cells before it have moved.
  */
 typedef denizen_status (*denizen_relocate_fn)(void *context,
                                               uint8_t *destination,
@@ -209,7 +209,7 @@ typedef denizen_status (*denizen_relocate_fn)(void *context,
                                               uint8_t *source,
                                               ptrdiff_t source_stride,
                                               size_t count,
-                                              struct denizen_report *report);
+                                              struct denizen_error *error_out);
 
 /**
  * Destroys `count` live objects, all of them even where a destructor fails; a failure is then
@@ -219,7 +219,7 @@ typedef denizen_status (*denizen_destroy_fn)(void *context,
                                              uint8_t *cells,
                                              ptrdiff_t stride,
                                              size_t count,
-                                             struct denizen_report *report);
+                                             struct denizen_error *error_out);
 
 /**
  * Three-way comparison of two cells: writes -1, 0 or 1, a total order. Values that compare with
@@ -229,7 +229,7 @@ typedef denizen_status (*denizen_compare_fn)(void *context,
                                              const uint8_t *left,
                                              const uint8_t *right,
                                              int32_t *result,
-                                             struct denizen_report *report);
+                                             struct denizen_error *error_out);
 
 /**
  * Sorts `count` contiguous cells in place, stably, in the order of denizen_compare_fn. Whatever
@@ -238,7 +238,7 @@ typedef denizen_status (*denizen_compare_fn)(void *context,
 typedef denizen_status (*denizen_sort_fn)(void *context,
                                           uint8_t *cells,
                                           size_t count,
-                                          struct denizen_report *report);
+                                          struct denizen_error *error_out);
 
 /** Permutes `count` indices (already 0, 1, ..) so that they sort the cells stably. */
 typedef denizen_status (*denizen_argsort_fn)(void *context,
@@ -246,7 +246,7 @@ typedef denizen_status (*denizen_argsort_fn)(void *context,
                                              ptrdiff_t stride,
                                              size_t count,
                                              ptrdiff_t *indices,
-                                             struct denizen_report *report);
+                                             struct denizen_error *error_out);
 
 /** Writes 1 where the value is true in the sense of Python's `bool`, else 0. */
 typedef denizen_status (*denizen_nonzero_fn)(void *context,
@@ -255,7 +255,7 @@ typedef denizen_status (*denizen_nonzero_fn)(void *context,
                                              size_t count,
                                              uint8_t *results,
                                              ptrdiff_t result_stride,
-                                             struct denizen_report *report);
+                                             struct denizen_error *error_out);
 
 /** Adds up the heap bytes that `count` objects own beside their cells. */
 typedef denizen_status (*denizen_heap_bytes_fn)(void *context,
@@ -271,32 +271,32 @@ typedef denizen_status (*denizen_heap_bytes_fn)(void *context,
 typedef denizen_status (*denizen_hash_fn)(void *context,
                                           const uint8_t *cell,
                                           int64_t *hash,
-                                          struct denizen_report *report);
+                                          struct denizen_error *error_out);
 
 /** Writes one value as text or as bytes of the codec. */
 typedef denizen_status (*denizen_save_fn)(void *context,
                                           const uint8_t *cell,
                                           struct denizen_sink *sink,
-                                          struct denizen_report *report);
+                                          struct denizen_error *error_out);
 
 /**
  * Reads one value from text (UTF-8) or from bytes of the codec into a cell that may be live.
  * All bytes must be used. On failure the cell is as it was. The bytes may be anything: a pickle that
- * somebody changed is passed on as it is.
+ * was changed by other code is passed on as it is.
  */
 typedef denizen_status (*denizen_load_fn)(void *context,
                                           uint8_t *cell,
                                           const uint8_t *bytes,
                                           size_t size,
-                                          struct denizen_report *report);
+                                          struct denizen_error *error_out);
 
 /**
  * Makes the Python scalar of one value: a new reference, or NULL with an exception set or the
- * report filled (`report.kind` and a message). GIL held.
+ * denizen_error filled (`error_out.kind` and a message). GIL held.
  */
 typedef PyObject *(*denizen_to_python_fn)(void *context,
                                           const uint8_t *cell,
-                                          struct denizen_report *report);
+                                          struct denizen_error *error_out);
 
 /**
  * Reads a Python object (borrowed) into a cell that may be live. On failure (DENIZEN_FAILED
@@ -305,7 +305,7 @@ typedef PyObject *(*denizen_to_python_fn)(void *context,
 typedef denizen_status (*denizen_from_python_fn)(void *context,
                                                  uint8_t *cell,
                                                  PyObject *object,
-                                                 struct denizen_report *report);
+                                                 struct denizen_error *error_out);
 
 /**
  * Visits the Python objects that one value refers to. Reserved: the runtime does not call it
@@ -410,13 +410,13 @@ typedef struct denizen_operand {
  * An inner loop in NumPy's convention: `dimensions[0]` is the number of iterations, core
  * dimensions of a generalised ufunc follow; `arguments` and `strides` have one entry an
  * operand, core strides follow. Data of built-in types may be unaligned; cells of element types
- * are aligned. Sets `report.done` on failure: outputs before it are written.
+ * are aligned. Sets `error_out.done` on failure: outputs before it are written.
  */
 typedef denizen_status (*denizen_loop_fn)(void *context,
                                           uint8_t *const *arguments,
                                           const ptrdiff_t *dimensions,
                                           const ptrdiff_t *strides,
-                                          struct denizen_report *report);
+                                          struct denizen_error *error_out);
 
 /**
  * One loop of one ufunc.
@@ -540,7 +540,7 @@ typedef uint32_t denizen_view_flags;
 
 /**
  * Vacant cells are lent as they are. The client looks at their vacancy bytes before it reads,
- * and fills those that it likes; whoever takes the view back counts what is there then.
+ * and fills those that it likes; `release_view` counts what is there then.
  */
 #define DENIZEN_VIEW_KEEP_VACANT 4
 
@@ -680,7 +680,7 @@ typedef struct denizen_api {
      */
     void *(*segment_of)(const void *pointer);
     /** Turns a failure of a client's own function into a Python exception. */
-    void (*raise)(const struct denizen_report *report);
+    void (*raise)(const struct denizen_error *error_out);
     /**
      * Registers a type that gets no NumPy dtype of ours: for a legacy dtype whose arrays are made
      * in handler mode. Its cells in NumPy arrays have DENIZEN_CELL_SIZE bytes (the itemsize), which
@@ -792,11 +792,11 @@ static inline int denizen_is_vacant(const void *vacancy_bytes, size_t size)
  * Records a failure and returns DENIZEN_FAILED, so that functions can `return denizen_fail(..)`.
  * The text is UTF-8, cut at a character boundary where it does not fit.
  */
-static inline denizen_status denizen_fail(denizen_report *report, denizen_error_kind kind,
+static inline denizen_status denizen_fail(denizen_error *error_out, denizen_error_kind kind,
                                           const char *text)
 {
     size_t end = 0;
-    report->kind = kind;
+    error_out->kind = kind;
     while (end < DENIZEN_MESSAGE_SIZE - 1 && text[end] != '\0') {
         end++;
     }
@@ -805,8 +805,8 @@ static inline denizen_status denizen_fail(denizen_report *report, denizen_error_
             end--;
         }
     }
-    memcpy(report->message, text, end);
-    report->message[end] = '\0';
+    memcpy(error_out->message, text, end);
+    error_out->message[end] = '\0';
     return DENIZEN_FAILED;
 }
 

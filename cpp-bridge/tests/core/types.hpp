@@ -13,7 +13,7 @@
 #include <string>
 
 /* Counts the objects of one kind. */
-template <class Kind>
+template <class Tag>
 struct live_count {
     static inline std::atomic<long long> built{0}, gone{0};
     live_count() noexcept { built++; }

@@ -210,16 +210,16 @@ PyObject *hold(PyObject *arguments)
     return call();
 }
 
-/* Throws, of the given kind, while a view is open. */
+/* Throws one of two exceptions while a view is open. */
 template <class T>
 PyObject *fail(PyObject *arguments)
 {
     const denizen::view<T> view(argument(arguments, 0));
-    const std::int64_t kind = number_of(argument(arguments, 1));
-    if (kind == 0) {
+    const std::int64_t which = number_of(argument(arguments, 1));
+    if (which == 0) {
         throw std::runtime_error("thrown while a view is open");
     }
-    if (kind == 1) {
+    if (which == 1) {
         throw 7;
     }
     PyErr_SetString(PyExc_KeyError, "raised while a view is open");
@@ -496,25 +496,25 @@ void method(const std::string &name)
 }
 
 template <class T>
-void methods_of(const std::string &kind)
+void methods_of(const std::string &name)
 {
-    method<values<T>>("values_" + kind);
-    method<backwards<T>>("backwards_" + kind);
-    method<indexed<T>>("indexed_" + kind);
-    method<at<T>>("at_" + kind);
-    method<fill<T>>("fill_" + kind);
-    method<build<T>>("build_" + kind);
-    method<sort<T>>("sort_" + kind);
-    method<hold<T>>("hold_" + kind);
-    method<fail<T>>("fail_" + kind);
-    method<geometry<T>>("geometry_" + kind);
-    method<take<T>>("take_" + kind);
-    method<empty<T>>("empty_" + kind);
-    method<dtype<T>>("dtype_" + kind);
-    method<same<T>>("same_" + kind);
-    method<sizes<T>>("sizes_" + kind);
-    method<from_python<T>>("from_python_" + kind);
-    method<to_python<T>>("to_python_" + kind);
+    method<values<T>>("values_" + name);
+    method<backwards<T>>("backwards_" + name);
+    method<indexed<T>>("indexed_" + name);
+    method<at<T>>("at_" + name);
+    method<fill<T>>("fill_" + name);
+    method<build<T>>("build_" + name);
+    method<sort<T>>("sort_" + name);
+    method<hold<T>>("hold_" + name);
+    method<fail<T>>("fail_" + name);
+    method<geometry<T>>("geometry_" + name);
+    method<take<T>>("take_" + name);
+    method<empty<T>>("empty_" + name);
+    method<dtype<T>>("dtype_" + name);
+    method<same<T>>("same_" + name);
+    method<sizes<T>>("sizes_" + name);
+    method<from_python<T>>("from_python_" + name);
+    method<to_python<T>>("to_python_" + name);
 }
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "cpp_data", nullptr, -1, nullptr, nullptr, nullptr,

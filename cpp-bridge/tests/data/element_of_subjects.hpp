@@ -16,34 +16,34 @@ struct functions {
     using cell = denizen::detail::cell<T, denizen::detail::default_storage<T>>;
 
     template <class F>
-    static denizen_status each(denizen_report *report, std::size_t count, F &&f)
+    static denizen_status each(denizen_error *error_out, std::size_t count, F &&f)
     {
-        return denizen::detail::guarded(report, [&] {
-            for (report->done = 0; report->done < count; report->done++) {
-                f(static_cast<std::ptrdiff_t>(report->done));
+        return denizen::detail::guarded(error_out, [&] {
+            for (error_out->done = 0; error_out->done < count; error_out->done++) {
+                f(static_cast<std::ptrdiff_t>(error_out->done));
             }
         });
     }
     static denizen_status construct(void *, std::uint8_t *cells, std::ptrdiff_t stride,
-                                    std::size_t count, denizen_report *report)
+                                    std::size_t count, denizen_error *error_out)
     {
-        return each(report, count, [&](std::ptrdiff_t i) { cell::emplace(cells + i * stride); });
+        return each(error_out, count, [&](std::ptrdiff_t i) { cell::emplace(cells + i * stride); });
     }
     static denizen_status copy(void *, std::uint8_t *to, std::ptrdiff_t to_stride,
                                const std::uint8_t *from, std::ptrdiff_t from_stride,
-                               std::size_t count, denizen_report *report)
+                               std::size_t count, denizen_error *error_out)
     {
-        return each(report, count, [&](std::ptrdiff_t i) {
+        return each(error_out, count, [&](std::ptrdiff_t i) {
             cell::emplace(to + i * to_stride, *cell::object(from + i * from_stride));
         });
     }
     static denizen_status destroy(void *, std::uint8_t *cells, std::ptrdiff_t stride,
-                                  std::size_t count, denizen_report *report)
+                                  std::size_t count, denizen_error *error_out)
     {
-        return each(report, count, [&](std::ptrdiff_t i) { cell::destroy(cells + i * stride); });
+        return each(error_out, count, [&](std::ptrdiff_t i) { cell::destroy(cells + i * stride); });
     }
     static denizen_status compare(void *, const std::uint8_t *left, const std::uint8_t *right,
-                                  std::int32_t *result, denizen_report *)
+                                  std::int32_t *result, denizen_error *)
     {
         const T &a = *cell::object(left);
         const T &b = *cell::object(right);
@@ -51,21 +51,21 @@ struct functions {
         return DENIZEN_OK;
     }
     static denizen_status to_text(void *, const std::uint8_t *from, denizen_sink *sink,
-                                  denizen_report *)
+                                  denizen_error *)
     {
         const std::string text = cell::vacant(from) ? "0" : text_of(*cell::object(from));
         return sink->write(sink, reinterpret_cast<const std::uint8_t *>(text.data()), text.size());
     }
     static denizen_status from_text(void *, std::uint8_t *to, const std::uint8_t *bytes,
-                                    std::size_t size, denizen_report *report)
+                                    std::size_t size, denizen_error *error_out)
     {
         const std::string text(reinterpret_cast<const char *>(bytes), size);
         char *end = nullptr;
         const std::int64_t number = std::strtoll(text.c_str(), &end, 10);
         if (text.empty() || *end != '\0') {
-            return denizen_fail(report, DENIZEN_ERROR_VALUE, "not a number");
+            return denizen_fail(error_out, DENIZEN_ERROR_VALUE, "not a number");
         }
-        return denizen::detail::guarded(report, [&] {
+        return denizen::detail::guarded(error_out, [&] {
             if (cell::vacant(to)) {
                 cell::emplace(to, number);
             } else {
@@ -81,7 +81,7 @@ void add_to(PyObject *module, const char *name)
 {
     using cell = denizen::detail::cell<T, denizen::detail::default_storage<T>>;
     using functions = subjects::functions<T>;
-    const std::string language = denizen::detail::language_name<T>(cell::kind);
+    const std::string language = denizen::detail::language_name<T>(cell::stored_as);
     denizen_element_vtable vtable = {};
     vtable.struct_size = sizeof vtable;
     vtable.abi_version = DENIZEN_ABI_VERSION;
@@ -90,7 +90,7 @@ void add_to(PyObject *module, const char *name)
     vtable.language_name = language.c_str();
     vtable.size = cell::size;
     vtable.align = cell::align;
-    vtable.storage = static_cast<denizen_storage>(cell::kind);
+    vtable.storage = static_cast<denizen_storage>(cell::stored_as);
     vtable.zero_bytes = cell::zero_meaning == denizen::zero::vacant ? DENIZEN_ZERO_VACANT
                                                                     : DENIZEN_ZERO_DEFAULT;
     vtable.vacancy_offset = cell::vacancy_offset;

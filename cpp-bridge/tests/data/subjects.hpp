@@ -16,9 +16,9 @@
 
 namespace subjects {
 
-enum class kind { inlined, tagged, boxed, sole };
+enum class stored { inlined, tagged, boxed, sole };
 
-/* Objects of all kinds; what is left until a construction throws (negative: none does). */
+/* Objects of all cases; what is left until a construction throws (negative: none does). */
 inline std::int64_t live = 0;
 inline std::int64_t until_throw = -1;
 
@@ -30,12 +30,12 @@ inline void step()
 }
 
 /* Where an object is: a boxed one never changes its address. */
-template <kind Kind>
+template <stored Stored>
 struct anchor {
     bool holds() const { return true; }
 };
 template <>
-struct anchor<kind::boxed> {
+struct anchor<stored::boxed> {
     anchor() = default;
     anchor(const anchor &) noexcept {}
     anchor &operator=(const anchor &) noexcept { return *this; }
@@ -45,8 +45,8 @@ struct anchor<kind::boxed> {
 };
 
 /* A number, kept as an odd one, so that no object is all zero. */
-template <kind Kind>
-class subject : private anchor<Kind> {
+template <stored Stored>
+class subject : private anchor<Stored> {
 public:
     subject()
     {
@@ -58,15 +58,15 @@ public:
         step();
         live++;
     }
-    subject(const subject &other) : anchor<Kind>(other), odd_(other.odd_)
+    subject(const subject &other) : anchor<Stored>(other), odd_(other.odd_)
     {
         step();
         live++;
     }
-    subject(subject &&other) noexcept(Kind != kind::boxed)
-        : anchor<Kind>(other), odd_(other.odd_)
+    subject(subject &&other) noexcept(Stored != stored::boxed)
+        : anchor<Stored>(other), odd_(other.odd_)
     {
-        if constexpr (Kind == kind::boxed) {
+        if constexpr (Stored == stored::boxed) {
             step();
         }
         other.odd_ = 2 * -1 + 1;
@@ -94,7 +94,7 @@ private:
 
 /* Can only be moved, and has no default. */
 template <>
-class subject<kind::sole> {
+class subject<stored::sole> {
 public:
     explicit subject(std::int64_t value) : odd_(2 * value + 1) { live++; }
     subject(subject &&other) noexcept : odd_(std::exchange(other.odd_, 2 * -1 + 1)) { live++; }
@@ -122,8 +122,8 @@ struct point {
 };
 
 /* The text of a subject or a point, and back. */
-template <kind Kind>
-std::string text_of(const subject<Kind> &value)
+template <stored Stored>
+std::string text_of(const subject<Stored> &value)
 {
     return std::to_string(value.value());
 }
@@ -133,10 +133,10 @@ inline std::string text_of(const point &value)
            std::to_string(static_cast<long long>(value.y));
 }
 
-using inlined = subject<kind::inlined>;
-using tagged = subject<kind::tagged>;
-using boxed = subject<kind::boxed>;
-using sole = subject<kind::sole>;
+using inlined = subject<stored::inlined>;
+using tagged = subject<stored::tagged>;
+using boxed = subject<stored::boxed>;
+using sole = subject<stored::sole>;
 
 } // namespace subjects
 

@@ -70,33 +70,33 @@ private:
 // ---- the type for denizen -----------------------------------------------------------------------
 
 // Runs f; an exception becomes a failure.
-template <class F> denizen_status guarded(denizen_report *report, F f) noexcept
+template <class F> denizen_status guarded(denizen_error *error_out, F f) noexcept
 {
     try {
         f();
         return DENIZEN_OK;
     } catch (const std::exception &) {
-        report->kind = DENIZEN_ERROR_MEMORY;
-        std::snprintf(report->message, sizeof report->message, "no memory for a number");
+        error_out->kind = DENIZEN_ERROR_MEMORY;
+        std::snprintf(error_out->message, sizeof error_out->message, "no memory for a number");
         return DENIZEN_FAILED;
     }
 }
 
 denizen_status construct(void *, uint8_t *cells, ptrdiff_t stride, size_t count,
-                         denizen_report *report)
+                         denizen_error *error_out)
 {
-    return guarded(report, [&] {
-        for (report->done = 0; report->done < count; report->done++, cells += stride) {
+    return guarded(error_out, [&] {
+        for (error_out->done = 0; error_out->done < count; error_out->done++, cells += stride) {
             new (cells) Counted();
         }
     });
 }
 
 denizen_status copy_construct(void *, uint8_t *to, ptrdiff_t to_stride, const uint8_t *from,
-                              ptrdiff_t from_stride, size_t count, denizen_report *report)
+                              ptrdiff_t from_stride, size_t count, denizen_error *error_out)
 {
-    return guarded(report, [&] {
-        for (report->done = 0; report->done < count; report->done++) {
+    return guarded(error_out, [&] {
+        for (error_out->done = 0; error_out->done < count; error_out->done++) {
             new (to) Counted(*reinterpret_cast<const Counted *>(from));
             to += to_stride, from += from_stride;
         }
@@ -104,10 +104,10 @@ denizen_status copy_construct(void *, uint8_t *to, ptrdiff_t to_stride, const ui
 }
 
 denizen_status assign(void *, uint8_t *to, ptrdiff_t to_stride, const uint8_t *from,
-                      ptrdiff_t from_stride, size_t count, denizen_report *report)
+                      ptrdiff_t from_stride, size_t count, denizen_error *error_out)
 {
-    return guarded(report, [&] {
-        for (report->done = 0; report->done < count; report->done++) {
+    return guarded(error_out, [&] {
+        for (error_out->done = 0; error_out->done < count; error_out->done++) {
             *reinterpret_cast<Counted *>(to) = *reinterpret_cast<const Counted *>(from);
             to += to_stride, from += from_stride;
         }
@@ -115,10 +115,10 @@ denizen_status assign(void *, uint8_t *to, ptrdiff_t to_stride, const uint8_t *f
 }
 
 denizen_status relocate(void *, uint8_t *to, ptrdiff_t to_stride, uint8_t *from,
-                        ptrdiff_t from_stride, size_t count, denizen_report *report)
+                        ptrdiff_t from_stride, size_t count, denizen_error *error_out)
 {
-    return guarded(report, [&] {
-        for (report->done = 0; report->done < count; report->done++) {
+    return guarded(error_out, [&] {
+        for (error_out->done = 0; error_out->done < count; error_out->done++) {
             auto &old = *reinterpret_cast<Counted *>(from);
             new (to) Counted(old);
             old.~Counted();
@@ -127,7 +127,7 @@ denizen_status relocate(void *, uint8_t *to, ptrdiff_t to_stride, uint8_t *from,
     });
 }
 
-denizen_status destroy(void *, uint8_t *cells, ptrdiff_t stride, size_t count, denizen_report *)
+denizen_status destroy(void *, uint8_t *cells, ptrdiff_t stride, size_t count, denizen_error *)
 {
     for (size_t index = 0; index < count; index++, cells += stride) {
         reinterpret_cast<Counted *>(cells)->~Counted();

@@ -79,27 +79,27 @@ struct denizen::is_trivially_relocatable<constant> : std::true_type {};
 namespace {
 
 /* The stand-in of a type promises what the type does, no less and no more. */
-template <class T, class Guest = denizen::testing::guest<T>>
+template <class T, class FaultInjected = denizen::testing::fault_injected<T>>
 constexpr bool promises_the_same =
-    std::is_nothrow_default_constructible_v<T> == std::is_nothrow_default_constructible_v<Guest> &&
-    std::is_copy_constructible_v<T> == std::is_copy_constructible_v<Guest> &&
-    std::is_nothrow_copy_constructible_v<T> == std::is_nothrow_copy_constructible_v<Guest> &&
-    std::is_move_constructible_v<T> == std::is_move_constructible_v<Guest> &&
-    std::is_nothrow_move_constructible_v<T> == std::is_nothrow_move_constructible_v<Guest> &&
-    std::is_copy_assignable_v<T> == std::is_copy_assignable_v<Guest> &&
-    std::is_nothrow_copy_assignable_v<T> == std::is_nothrow_copy_assignable_v<Guest> &&
-    std::is_move_assignable_v<T> == std::is_move_assignable_v<Guest> &&
-    std::is_nothrow_move_assignable_v<T> == std::is_nothrow_move_assignable_v<Guest> &&
-    std::is_swappable_v<T> == std::is_swappable_v<Guest> &&
-    std::is_nothrow_swappable_v<T> == std::is_nothrow_swappable_v<Guest> &&
-    std::is_nothrow_destructible_v<T> == std::is_nothrow_destructible_v<Guest>;
+    std::is_nothrow_default_constructible_v<T> == std::is_nothrow_default_constructible_v<FaultInjected> &&
+    std::is_copy_constructible_v<T> == std::is_copy_constructible_v<FaultInjected> &&
+    std::is_nothrow_copy_constructible_v<T> == std::is_nothrow_copy_constructible_v<FaultInjected> &&
+    std::is_move_constructible_v<T> == std::is_move_constructible_v<FaultInjected> &&
+    std::is_nothrow_move_constructible_v<T> == std::is_nothrow_move_constructible_v<FaultInjected> &&
+    std::is_copy_assignable_v<T> == std::is_copy_assignable_v<FaultInjected> &&
+    std::is_nothrow_copy_assignable_v<T> == std::is_nothrow_copy_assignable_v<FaultInjected> &&
+    std::is_move_assignable_v<T> == std::is_move_assignable_v<FaultInjected> &&
+    std::is_nothrow_move_assignable_v<T> == std::is_nothrow_move_assignable_v<FaultInjected> &&
+    std::is_swappable_v<T> == std::is_swappable_v<FaultInjected> &&
+    std::is_nothrow_swappable_v<T> == std::is_nothrow_swappable_v<FaultInjected> &&
+    std::is_nothrow_destructible_v<T> == std::is_nothrow_destructible_v<FaultInjected>;
 template <class... Types>
 constexpr bool all_promise_the_same = (promises_the_same<Types> && ...);
 static_assert(all_promise_the_same<double, std::string, std::vector<double>,
                                    std::shared_ptr<std::string>, std::unique_ptr<std::string>,
                                    moody, rock, constant, broken::owner, broken::swaps,
                                    broken::moves_loudly, broken::quits>);
-/* And the struct around the value, which the stand-in is made of, no more than the value. */
+/* And the struct interpose the value, which the stand-in is made of, no more than the value. */
 template <class T, class Held = denizen::testing::detail::held<T>>
 constexpr bool held_promises_the_same =
     std::is_nothrow_copy_assignable_v<T> == std::is_nothrow_copy_assignable_v<Held> &&
@@ -115,15 +115,15 @@ subject<Traits> make_subject(input &in)
 
 /* Counts, and cannot be compared: then nothing is built to compare with. */
 struct counted {
-    static inline std::array<long, 3> books{};
+    static inline std::array<long, 3> counts{};
     int value = 0;
-    counted() { books[0]++; }
-    explicit counted(int v) : value(v) { books[0]++; }
-    counted(const counted &other) : value(other.value) { books[1]++; }
+    counted() { counts[0]++; }
+    explicit counted(int v) : value(v) { counts[0]++; }
+    counted(const counted &other) : value(other.value) { counts[1]++; }
     counted &operator=(const counted &other)
     {
         value = other.value;
-        books[2]++;
+        counts[2]++;
         return *this;
     }
 };
@@ -135,10 +135,10 @@ bool smaller_numbers_do_the_same()
     const auto type = detail::subject_for(
         denizen::element<counted>("T"), [](input &in) { return counted(in.integer<int>()); },
         __FILE__);
-    const auto books_of = [&](const std::vector<denizen::testing::operation> &operations) {
-        counted::books = {};
+    const auto counts_of = [&](const std::vector<denizen::testing::operation> &operations) {
+        counted::counts = {};
         type->run(operations);
-        return counted::books;
+        return counted::counts;
     };
     long total = 0;
     std::uint64_t state = 1;
@@ -155,11 +155,11 @@ bool smaller_numbers_do_the_same()
                 return false;
             }
         }
-        const auto books = books_of(smaller);
-        if (books != books_of(whole)) {
+        const auto counts = counts_of(smaller);
+        if (counts != counts_of(whole)) {
             return false;
         }
-        total += books[0] + books[1] + books[2];
+        total += counts[0] + counts[1] + counts[2];
     }
     return total > 5000;
 }
@@ -235,9 +235,9 @@ int main()
         }
         std::printf("%s", found.what());
     }
-    if (subject<plain_traits>::books.live() != 0 || subject<plain_traits>::books.misused != 0 ||
-        subject<over_aligned>::books.misused != 0 || subject<self_pointing>::books.misused != 0) {
-        std::printf("a subject counted %lld live\n", subject<plain_traits>::books.live());
+    if (subject<plain_traits>::counts.live() != 0 || subject<plain_traits>::counts.misused != 0 ||
+        subject<over_aligned>::counts.misused != 0 || subject<self_pointing>::counts.misused != 0) {
+        std::printf("a subject counted %lld live\n", subject<plain_traits>::counts.live());
         return 1;
     }
     std::printf("all right\n");

@@ -69,7 +69,7 @@ denizen::element<T> description(const char *name, PyObject *object)
     return builder;
 }
 
-/* fail(kind, module, object): registers what cannot be. */
+/* fail(which, module, object): registers what cannot be. */
 PyObject *fail(PyObject *, PyObject *arguments)
 {
     return denizen::guard([&]() -> PyObject * {
@@ -78,30 +78,30 @@ PyObject *fail(PyObject *, PyObject *arguments)
         if (!PyArg_ParseTuple(arguments, "sOO", &text, &module, &object)) {
             throw denizen::python_error();
         }
-        const std::string kind = text;
-        if (kind == "late") {
+        const std::string which = text;
+        if (which == "late") {
             description<late_number>("Late", object).add_to(module);
             Py_RETURN_NONE;
         }
         denizen::element<number> builder = description<number>("Number", object);
-        if (kind == "ufunc") {
+        if (which == "ufunc") {
             builder.loop("no_such_ufunc", [](const number &x) { return number(x.value); });
-        } else if (kind == "operands") {
+        } else if (which == "operands") {
             builder.loop("add", [](const number &x) { return number(x.value); });
-        } else if (kind == "identity") {
+        } else if (which == "identity") {
             builder.identity("no_such_ufunc", [] { return number(1); });
-        } else if (kind == "class") {
+        } else if (which == "class") {
             builder.python_class(
                 reinterpret_cast<PyObject *>(&PyLong_Type),
                 [](const number &x) { return PyLong_FromLong(x.value); },
                 [](PyObject *) { return number(1); });
-        } else if (kind == "name") {
+        } else if (which == "name") {
             builder.module("no..module");
-        } else if (kind == "taken") {
+        } else if (which == "taken") {
             builder.module("denizen");
             denizen::element<number> integer = description<number>("Integer", object);
             integer.module("denizen").add_to(module);
-        } else if (kind == "no cast") {
+        } else if (which == "no cast") {
             denizen::element<number>("Number").float_functions().add_to(module);
         }
         builder.add_to(module);

@@ -46,7 +46,7 @@ long long number_of(PyObject *object)
 
 /* What a module function does for one type. */
 struct functions {
-    lives *books;
+    lives *counts;
     PyObject *(*take)(const std::vector<long long> &);
     PyObject *(*adopt)(const std::vector<long long> &);
     PyObject *(*read)(PyObject *);
@@ -231,7 +231,7 @@ void add_subject(PyObject *module, const char *name, bool thread_safe = false)
     }
     element.add_to(module);
     functions &entry = table()[name];
-    entry = {&T::books, &take<T>, nullptr, &read<T>, &raise<T>, nullptr, nullptr, nullptr};
+    entry = {&T::counts, &take<T>, nullptr, &read<T>, &raise<T>, nullptr, nullptr, nullptr};
     if (thread_safe) {
         entry.read_free = &read_free<T>;
         entry.raise_free = &raise_free<T>;
@@ -266,7 +266,7 @@ void add_types(PyObject *module)
         .text([](const nothing &) { return "nothing"; },
               [](std::string_view) { return nothing(); })
         .add_to(module);
-    table()["Nothing"] = {&nothing::books, nullptr, nullptr, nullptr, nullptr, nullptr,
+    table()["Nothing"] = {&nothing::counts, nullptr, nullptr, nullptr, nullptr, nullptr,
                           nullptr, nullptr};
 }
 
@@ -348,11 +348,11 @@ static PyObject *py_counters(PyObject *, PyObject *name)
         if (text == nullptr) {
             throw denizen::python_error();
         }
-        const lives &books = *of(text).books;
-        return Py_BuildValue("{sLsLsLsLsLsLsL}", "constructed", books.constructed.load(), "copied",
-                             books.copied.load(), "moved", books.moved.load(), "assigned",
-                             books.assigned.load(), "destroyed", books.destroyed.load(), "misused",
-                             books.misused.load(), "live", books.live());
+        const lives &counts = *of(text).counts;
+        return Py_BuildValue("{sLsLsLsLsLsLsL}", "constructed", counts.constructed.load(), "copied",
+                             counts.copied.load(), "moved", counts.moved.load(), "assigned",
+                             counts.assigned.load(), "destroyed", counts.destroyed.load(), "misused",
+                             counts.misused.load(), "live", counts.live());
     });
 }
 

@@ -87,20 +87,20 @@ struct plain_traits {
 template <class Traits>
 class alignas(Traits::align) subject {
 public:
-    static inline lives books;
+    static inline lives counts;
 
     template <class X = Traits, std::enable_if_t<X::has_default, int> = 0>
     subject() : subject(0, (burn(spot::make), nullptr))
     {
-        books.constructed++;
+        counts.constructed++;
     }
     explicit subject(long long value) : subject(value, (burn(spot::value), nullptr))
     {
-        books.constructed++;
+        counts.constructed++;
     }
     subject(const subject &other) : subject(other.get(), (burn(spot::copy), nullptr))
     {
-        books.copied++;
+        counts.copied++;
     }
     /* Leaves an object that has no value: destroyed or assigned to, not read. */
     subject(subject &&other)
@@ -108,7 +108,7 @@ public:
         other.check();
         burn(spot::move);
         body_ = std::exchange(other.body_, nullptr);
-        books.moved++;
+        counts.moved++;
     }
     subject &operator=(const subject &other)
     {
@@ -116,7 +116,7 @@ public:
         const long long value = other.get();
         burn(spot::assign);
         set(value);
-        books.assigned++;
+        counts.assigned++;
         return *this;
     }
     subject &operator=(subject &&other)
@@ -125,7 +125,7 @@ public:
         other.check();
         burn(spot::assign);
         std::swap(body_, other.body_);
-        books.assigned++;
+        counts.assigned++;
         return *this;
     }
     ~subject() noexcept(Traits::safe_end)
@@ -136,7 +136,7 @@ public:
             body_->magic = dead;
             delete body_;
         }
-        books.destroyed++;
+        counts.destroyed++;
         if constexpr (!Traits::safe_end) {
             burn(spot::destroy);
         }
@@ -200,12 +200,12 @@ private:
     subject(unsigned long long value, std::nullptr_t, bool)
         : body_(new body{alive, static_cast<long long>(value)})
     {
-        books.constructed++;
+        counts.constructed++;
     }
 
     [[noreturn]] static void fail(const char *what)
     {
-        books.misused++;
+        counts.misused++;
         throw std::logic_error(what);
     }
     const char *fault() const
@@ -230,7 +230,7 @@ private:
     void check_quietly() const
     {
         if (const char *what = fault()) {
-            books.misused++;
+            counts.misused++;
             /* Where nobody asks any more, at the end of a process, this is seen. */
             std::fprintf(stderr, "%s\n", what);
         }
@@ -253,16 +253,16 @@ struct denizen::zero_bytes<subject<Traits>>
 /* No member at all. */
 class nothing {
 public:
-    static inline lives books;
-    nothing() { books.constructed++; }
-    nothing(const nothing &) { books.copied++; }
-    nothing(nothing &&) noexcept { books.moved++; }
+    static inline lives counts;
+    nothing() { counts.constructed++; }
+    nothing(const nothing &) { counts.copied++; }
+    nothing(nothing &&) noexcept { counts.moved++; }
     nothing &operator=(const nothing &)
     {
-        books.assigned++;
+        counts.assigned++;
         return *this;
     }
-    ~nothing() { books.destroyed++; }
+    ~nothing() { counts.destroyed++; }
     friend nothing operator+(const nothing &, const nothing &) { return nothing(); }
     friend bool operator<(const nothing &, const nothing &) { return false; }
     friend bool operator==(const nothing &, const nothing &) { return true; }

@@ -8,7 +8,7 @@ use super::products;
 use super::seeds::{FloatSeed, Seed, pick};
 use arbitrary::Arbitrary;
 use denizen::abi::{
-    ERROR_OVERFLOW, ERROR_VALUE, LoopFn, OPERAND_NUMPY, OPERAND_SELF, Operand, Report,
+    ERROR_OVERFLOW, ERROR_VALUE, ErrorOut, LoopFn, OPERAND_NUMPY, OPERAND_SELF, Operand,
 };
 use num_rational::BigRational;
 use num_traits::Zero;
@@ -19,13 +19,13 @@ use std::ffi::{CStr, c_void};
 pub struct Layout {
     count: u8,
     steps: [u8; 4],
-    place: Place,
+    output: OutputLocation,
     unaligned: bool,
 }
 
 /// Where the first output is.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum OutputLocation {
     /// In cells that were never filled.
     Vacant,
     /// In live cells.
@@ -158,13 +158,15 @@ fn call<T: Number>(
     places: &[At],
     function: LoopFn,
     context: *mut c_void,
-    report: &mut Report,
+    error_out: &mut ErrorOut,
 ) -> i32 {
     let (pointers, strides): (Vec<_>, Vec<_>) =
         places.iter().map(|at| operands.pointer(*at)).unzip();
     let dimensions = [operands.count as isize];
     // SAFETY: the operands are cells and numbers as the table says; steps stay in their memory.
-    unsafe { function(context, pointers.as_ptr(), dimensions.as_ptr(), strides.as_ptr(), report) }
+    unsafe {
+        function(context, pointers.as_ptr(), dimensions.as_ptr(), strides.as_ptr(), error_out)
+    }
 }
 
 /// One loop of the type's table.
@@ -189,17 +191,17 @@ pub fn check_loop<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
     let mut all = Operands::<T> { stores: Vec::new(), count, seeds, floats };
     let mut places = Vec::new();
     for (index, operand) in operands.iter().enumerate() {
-        let reuse = match layout.place {
-            Place::First | Place::Ahead | Place::Single => 0,
+        let reuse = match layout.output {
+            OutputLocation::First | OutputLocation::Ahead | OutputLocation::Single => 0,
             _ => 1,
         };
         let shared = index == inputs
-            && !matches!(layout.place, Place::Vacant | Place::Live)
+            && !matches!(layout.output, OutputLocation::Vacant | OutputLocation::Live)
             && reuse < inputs
             && operand.kind == OPERAND_SELF
             && operands[reuse].kind == OPERAND_SELF;
         if !shared {
-            let vacant = index >= inputs && layout.place == Place::Vacant;
+            let vacant = index >= inputs && layout.output == OutputLocation::Vacant;
             let store = all.store(operand, layout, vacant);
             let mut at = all.at(store, layout.steps[index % 4]);
             if index >= inputs && at.step == 0 {
@@ -209,13 +211,13 @@ pub fn check_loop<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
             continue;
         }
         let mut at: At = places[reuse];
-        match layout.place {
-            Place::Ahead => {
+        match layout.output {
+            OutputLocation::Ahead => {
                 at = At { start: 0, step: 1, ..at };
                 places[reuse] = at;
                 at.start = 1;
             }
-            Place::Single => {
+            OutputLocation::Single => {
                 at = At { start: 0, step: 0, ..at };
                 places[reuse] = at;
             }
@@ -265,13 +267,13 @@ pub fn check_loop<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
             }
         }
     }
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let Some(function) = entry.function else { return };
-    let status = call(&mut all, &places, function, entry.context, &mut report);
-    let failed = failure(status, &report);
-    assert_eq!(failed, refused.map(|(_, kind)| kind), "{name} of {before:?}: {}", report.text());
+    let status = call(&mut all, &places, function, entry.context, &mut error_out);
+    let failed = failure(status, &error_out);
+    assert_eq!(failed, refused.map(|(_, kind)| kind), "{name} of {before:?}: {}", error_out.text());
     if let Some((element, _)) = refused {
-        assert_eq!(report.done, element, "elements done of {name}");
+        assert_eq!(error_out.done, element, "elements done of {name}");
     }
     all.check(name);
     for (at, element, answer) in answers {
@@ -288,7 +290,7 @@ pub fn check_cast<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
     let count = usize::from(layout.count) % (MOST + 1);
     let mut all = Operands::<T> { stores: Vec::new(), count, seeds, floats };
     let from = all.store(&cast.from, layout, false);
-    let to = all.store(&cast.to, layout, layout.place == Place::Vacant);
+    let to = all.store(&cast.to, layout, layout.output == OutputLocation::Vacant);
     let from = all.at(from, layout.steps[0]);
     let to = all.at(to, if layout.steps[1] % 5 == 4 { 0 } else { layout.steps[1] });
     let mut expected = Vec::new();
@@ -328,13 +330,13 @@ pub fn check_cast<T: Number>(which: u8, layout: &Layout, seeds: &[Seed], floats:
             }
         }
     }
-    let mut report = Report::new();
-    let status = call(&mut all, &[from, to], cast.function, cast.context, &mut report);
-    let failed = failure(status, &report);
+    let mut error_out = ErrorOut::new();
+    let status = call(&mut all, &[from, to], cast.function, cast.context, &mut error_out);
+    let failed = failure(status, &error_out);
     let (one, other) = (cast.from.numpy_type, cast.to.numpy_type);
-    assert_eq!(failed, refused, "cast from {one} to {other}: {}", report.text());
+    assert_eq!(failed, refused, "cast from {one} to {other}: {}", error_out.text());
     if refused.is_some() {
-        assert_eq!(report.done, expected.len(), "elements done, from {one} to {other}");
+        assert_eq!(error_out.done, expected.len(), "elements done, from {one} to {other}");
     }
     all.check("cast");
     if let Store::Bytes { scalar, bytes, first } = &all.stores[to.store] {

@@ -2,7 +2,7 @@
 
 use super::seeds::{Seed, pick};
 use denizen::{
-    abi::{self, Report, SaveFn, Sink, Status},
+    abi::{self, ErrorOut, SaveFn, Sink, Status},
     client::Definition,
     elements::{Integer, Rational, testing},
 };
@@ -109,13 +109,13 @@ pub fn balanced(run: impl FnOnce()) {
 }
 
 /// The kind of failure, if there is one.
-pub fn failure(status: Status, report: &Report) -> Option<abi::ErrorKind> {
+pub fn failure(status: Status, error_out: &ErrorOut) -> Option<abi::ErrorKind> {
     match status {
         abi::OK => None,
         abi::FAILED => {
-            let text = report.text();
+            let text = error_out.text();
             assert!(!text.is_empty() && !text.contains("internal error"), "{text:?}");
-            Some(report.kind)
+            Some(error_out.kind)
         }
         other => panic!("status {other}"),
     }
@@ -135,11 +135,11 @@ pub fn bytes_of<T: Number>(save: SaveFn, context: *mut c_void, cell: &T) -> Vec<
     }
     let mut written: Vec<u8> = Vec::new();
     let mut sink = Sink { write, context: (&raw mut written).cast() };
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let cell = std::ptr::from_ref(cell).cast();
     // SAFETY: a live cell of the type, and the sink.
-    let status = unsafe { save(context, cell, &raw mut sink, &raw mut report) };
-    assert_eq!(failure(status, &report), None, "{}", report.text());
+    let status = unsafe { save(context, cell, &raw mut sink, &raw mut error_out) };
+    assert_eq!(failure(status, &error_out), None, "{}", error_out.text());
     written
 }
 

@@ -9,7 +9,7 @@ mod products;
 mod seeds;
 mod single;
 
-pub use call::{Layout, Place, check_cast, check_loop};
+pub use call::{Layout, OutputLocation, check_cast, check_loop};
 pub use cells::{Number, balanced, bytes_of, check_element, failure};
 pub use products::check_product;
 pub use seeds::{FloatSeed, Seed, Whole};

@@ -2,7 +2,7 @@
 
 use super::cells::{Number, check_element, failure, seed_value};
 use super::seeds::Seed;
-use denizen::abi::Report;
+use denizen::abi::ErrorOut;
 use num_rational::BigRational;
 use num_traits::Zero;
 use std::ffi::CStr;
@@ -91,7 +91,7 @@ pub fn check_product<T: Number>(which: u8, sizes: [u8; 4], live: bool, seeds: &[
     let mut strides: Vec<isize> = (0..3).map(|operand| volume(operand) as isize * cell).collect();
     strides.extend(core.iter().flatten().map(|step| *step as isize * cell));
     let pointers: Vec<*mut u8> = cells.iter_mut().map(|cells| cells.as_mut_ptr().cast()).collect();
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let Some(function) = entry.function else { return };
     // SAFETY: cells of the type, with dimensions and strides of the product's signature.
     let status = unsafe {
@@ -100,11 +100,11 @@ pub fn check_product<T: Number>(which: u8, sizes: [u8; 4], live: bool, seeds: &[
             pointers.as_ptr(),
             dimensions.as_ptr(),
             strides.as_ptr(),
-            &raw mut report,
+            &raw mut error_out,
         )
     };
     let name = name(entry.ufunc);
-    assert_eq!(failure(status, &report), None, "{name}: {}", report.text());
+    assert_eq!(failure(status, &error_out), None, "{name}: {}", error_out.text());
     for (cells, model) in cells.iter().zip(&model) {
         for (cell, expected) in cells.iter().zip(model) {
             check_element(cell, expected, name);

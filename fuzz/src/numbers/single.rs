@@ -2,7 +2,7 @@
 
 use super::cells::{Number, balanced, check_element, failure, seed_value};
 use super::seeds::Seed;
-use denizen::abi::Report;
+use denizen::abi::ErrorOut;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use num_traits::{One, Signed, ToPrimitive, Zero};
@@ -35,7 +35,7 @@ pub fn check_order<T: Number>(seeds: &[Seed], backwards: bool) {
     let values: Vec<_> =
         (0..seeds.len().clamp(2, MOST)).map(|index| seed_value::<T>(seeds, index)).collect();
     let mut cells: Vec<T> = values.iter().map(T::make).collect();
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let context = vtable.context;
     let size = size_of::<T>() as isize;
     let first: *mut u8 = cells.as_mut_ptr().cast();
@@ -46,8 +46,8 @@ pub fn check_order<T: Number>(seeds: &[Seed], backwards: bool) {
         for (left, right) in [(0, 1), (1, 0), (0, 0)] {
             let mut order = 7;
             let at = |index: isize| first.offset(size * index).cast_const();
-            let status = compare(context, at(left), at(right), &raw mut order, &raw mut report);
-            assert_eq!(failure(status, &report), None);
+            let status = compare(context, at(left), at(right), &raw mut order, &raw mut error_out);
+            assert_eq!(failure(status, &error_out), None);
             let expected = values[left as usize].cmp(&values[right as usize]) as i32;
             assert_eq!(order, expected, "{} and {}", values[0], values[1]);
         }
@@ -55,15 +55,18 @@ pub fn check_order<T: Number>(seeds: &[Seed], backwards: bool) {
         let nonzero = vtable.nonzero.expect("both types have truth");
         let mut truths = vec![7u8; values.len()];
         let status =
-            nonzero(context, first, size, values.len(), truths.as_mut_ptr(), 1, &raw mut report);
-        assert_eq!(failure(status, &report), None);
+            nonzero(context, first, size, values.len(), truths.as_mut_ptr(), 1, &raw mut error_out);
+        assert_eq!(failure(status, &error_out), None);
         for (truth, value) in truths.iter().zip(&values) {
             assert_eq!(*truth, u8::from(!value.is_zero()), "truth of {value}");
         }
 
         let hash = vtable.hash.expect("both types have a hash");
         let mut found = 7;
-        assert_eq!(failure(hash(context, first, &raw mut found, &raw mut report), &report), None);
+        assert_eq!(
+            failure(hash(context, first, &raw mut found, &raw mut error_out), &error_out),
+            None
+        );
         assert_eq!(found, python_hash(&values[0]), "hash of {}", values[0]);
 
         if let Some(heap_bytes) = vtable.heap_bytes {
@@ -82,8 +85,9 @@ pub fn check_order<T: Number>(seeds: &[Seed], backwards: bool) {
                 (first, size)
             };
             let indices_pointer = indices.as_mut_ptr();
-            let status = argsort(context, start, stride, count, indices_pointer, &raw mut report);
-            assert_eq!(failure(status, &report), None);
+            let status =
+                argsort(context, start, stride, count, indices_pointer, &raw mut error_out);
+            assert_eq!(failure(status, &error_out), None);
             let at = |index: isize| {
                 let index = index as usize;
                 &values[if backwards { count - 1 - index } else { index }]
@@ -93,8 +97,8 @@ pub fn check_order<T: Number>(seeds: &[Seed], backwards: bool) {
             assert_eq!(indices, expected, "argsort of {values:?}");
         }
         if let Some(sort) = vtable.sort {
-            let status = sort(context, first, values.len(), &raw mut report);
-            assert_eq!(failure(status, &report), None);
+            let status = sort(context, first, values.len(), &raw mut error_out);
+            assert_eq!(failure(status, &error_out), None);
             let mut sorted = values.clone();
             sorted.sort();
             for (cell, expected) in cells.iter().zip(&sorted) {
@@ -119,7 +123,7 @@ pub fn check_identities<T: Number>() {
             };
             // SAFETY: zero bytes are the value 0, vacant for this purpose.
             let mut cell: T = unsafe { std::mem::zeroed() };
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             // SAFETY: one vacant cell.
             let status = unsafe {
                 (identity.construct)(
@@ -127,10 +131,10 @@ pub fn check_identities<T: Number>() {
                     (&raw mut cell).cast(),
                     0,
                     1,
-                    &raw mut report,
+                    &raw mut error_out,
                 )
             };
-            assert_eq!(failure(status, &report), None, "{name}");
+            assert_eq!(failure(status, &error_out), None, "{name}");
             check_element(&cell, &BigInt::from(expected).into(), name);
         }
     });

@@ -138,11 +138,11 @@ class Audit(ContextDecorator):
         """Takes down what is alive before a program's modules are dropped: what is gone afterwards
         they held."""
         if self._number is not None:
-            self._before = _runtime._audit_books(self._number)["leaks"]
+            self._before = _runtime._audit_ledger(self._number)["leaks"]
 
     def _look(self, number: int) -> Report:
         return make_report(
-            _runtime._audit_books(number),
+            _runtime._audit_ledger(number),
             target=self._target,
             trace=self._trace,
             enclosing=self._enclosing,

@@ -337,8 +337,8 @@ def _leak_sections(report: _Report) -> Iterator[_Data]:
 def _leak(leak: _Report, unfolded: bool) -> _Data:
     where = leak.get("where", "")
     facts = [_MEMORY.get(where, where)]
-    if where in ("managed", "damaged"):
-        noun = "array" if where == "managed" else "damaged array"
+    if where in ("managed", "corrupted"):
+        noun = "array" if where == "managed" else "corrupted array"
         facts = [f"in {_count(leak['segments'], noun)}"]
     if "bytes" in leak:
         facts.append(_count(leak["bytes"], "byte"))

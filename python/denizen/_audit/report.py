@@ -60,7 +60,7 @@ class TypeFigures(TypedDict):
 class Leak(TypedDict):
     """Objects of one type that outlive the audit, made in one place, or with a trace by one stack.
 
-    `where` they are is "managed", "damaged", "foreign", "scalar" or "unknown". `stack` has the
+    `where` they are is "managed", "corrupted", "foreign", "scalar" or "unknown". `stack` has the
     innermost frame first; `left_out` more frames come after the first 50. Without a trace a place
     may have "several" `callers`: then `stack` has the frames that the stacks which were kept have
     in common. "unknown": of some objects no callers were kept.

@@ -144,8 +144,8 @@ def _home(leak: Leak) -> str:
     match leak["where"]:
         case "managed":
             return f"in {_count(leak['segments'], 'array')} ({leak['bytes']:,} bytes)"
-        case "damaged":
-            return f"in {_count(leak['segments'], 'damaged array')} ({leak['bytes']:,} bytes)"
+        case "corrupted":
+            return f"in {_count(leak['segments'], 'corrupted array')} ({leak['bytes']:,} bytes)"
         case "scalar":
             return "in Python scalars"
         case "foreign":

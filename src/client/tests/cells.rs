@@ -1,6 +1,6 @@
 //! A buffer of cells, and the vtable and loops of a definition as plain calls.
 
-use crate::abi::{self, LoopFn, Report, Sink, Status};
+use crate::abi::{self, ErrorOut, LoopFn, Sink, Status};
 use crate::client::Definition;
 use std::ffi::{CStr, c_void};
 
@@ -23,10 +23,10 @@ pub(super) struct Failed {
     pub(super) message: String,
 }
 
-pub(super) fn outcome(status: Status, report: &Report) -> Result<(), Failed> {
+pub(super) fn outcome(status: Status, error_out: &ErrorOut) -> Result<(), Failed> {
     match status {
         abi::OK => Ok(()),
-        _ => Err(Failed { kind: report.kind, done: report.done, message: report.text() }),
+        _ => Err(Failed { kind: error_out.kind, done: error_out.done, message: error_out.text() }),
     }
 }
 
@@ -102,22 +102,22 @@ impl<'a, T> Cells<'a, T> {
     /// Default-constructs `count` cells from the first on.
     pub(super) fn construct(&self, stride: isize, count: usize) -> Result<(), Failed> {
         let vtable = self.definition.vtable();
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         let construct = vtable.construct.expect("a default");
         // SAFETY: the cells are vacant and inside the buffer.
         let status =
-            unsafe { construct(vtable.context, self.at(0), stride, count, &raw mut report) };
-        outcome(status, &report)
+            unsafe { construct(vtable.context, self.at(0), stride, count, &raw mut error_out) };
+        outcome(status, &error_out)
     }
 
     pub(super) fn destroy(&self, first: usize, stride: isize, count: usize) -> Result<(), Failed> {
         let vtable = self.definition.vtable();
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         let Some(destroy) = vtable.destroy else { return Ok(()) };
         // SAFETY: the cells are live and inside the buffer.
         let status =
-            unsafe { destroy(vtable.context, self.at(first), stride, count, &raw mut report) };
-        outcome(status, &report)
+            unsafe { destroy(vtable.context, self.at(first), stride, count, &raw mut error_out) };
+        outcome(status, &error_out)
     }
 }
 
@@ -156,7 +156,7 @@ pub(super) fn call(
     dimensions: &[isize],
     strides: &[isize],
 ) -> Result<(), Failed> {
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     // SAFETY: the tests pass operands of the loop's types that fit the dimensions.
     let status = unsafe {
         function(
@@ -164,10 +164,10 @@ pub(super) fn call(
             arguments.as_ptr(),
             dimensions.as_ptr(),
             strides.as_ptr(),
-            &raw mut report,
+            &raw mut error_out,
         )
     };
-    outcome(status, &report)
+    outcome(status, &error_out)
 }
 
 /// Collects what a save function writes.
@@ -186,8 +186,8 @@ pub(super) fn collect(
     }
     let mut all = Vec::<u8>::new();
     let mut sink = Sink { write, context: (&raw mut all).cast() };
-    let mut report = Report::new();
-    // SAFETY: the sink and the report live on this frame; the cell is readable.
-    let status = unsafe { save(context, cell, &raw mut sink, &raw mut report) };
-    outcome(status, &report).map(|()| all)
+    let mut error_out = ErrorOut::new();
+    // SAFETY: the sink and the `ErrorOut` live on this frame; the cell is readable.
+    let status = unsafe { save(context, cell, &raw mut sink, &raw mut error_out) };
+    outcome(status, &error_out).map(|()| all)
 }

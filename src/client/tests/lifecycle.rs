@@ -3,7 +3,7 @@
 use super::cells::{Cells, Failed, outcome};
 use super::{assert_balanced, live};
 use super::{each_storage, types};
-use crate::abi::{self, CopyFn, Report};
+use crate::abi::{self, CopyFn, ErrorOut};
 use crate::client::{Definition, element};
 use crate::testing::{Step, Tracer};
 
@@ -14,7 +14,7 @@ fn copy(
     definition: &Definition<Tracer>,
     count: usize,
 ) -> Result<(), Failed> {
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let function = function.expect("a copy function");
     // SAFETY: both buffers hold `count` cells in the state that the function asks for.
     let status = unsafe {
@@ -25,10 +25,10 @@ fn copy(
             from.at(0),
             from.stride(),
             count,
-            &raw mut report,
+            &raw mut error_out,
         )
     };
-    outcome(status, &report)
+    outcome(status, &error_out)
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn strides_may_leave_gaps_and_run_backwards() {
             // SAFETY: the cell is live.
             unsafe { (*definition.cell().object(cells.at(index))).set(value) };
         }
-        let mut report = Report::new();
+        let mut error_out = ErrorOut::new();
         // SAFETY: three vacant cells backwards, three live ones with gaps.
         let status = unsafe {
             vtable.copy_construct.expect("clones")(
@@ -69,7 +69,7 @@ fn strides_may_leave_gaps_and_run_backwards() {
                 cells.at(0),
                 2 * cells.stride(),
                 3,
-                &raw mut report,
+                &raw mut error_out,
             )
         };
         assert_eq!(status, abi::OK);

@@ -286,10 +286,11 @@ fn reductions_start_from_the_identity() {
     each_storage(|definition| {
         let cells = Cells::new(definition, 1);
         let identity = definition.identities().first().expect("zero");
-        let mut report = abi::Report::new();
+        let mut error_out = abi::ErrorOut::new();
         // SAFETY: one vacant cell.
-        let status =
-            unsafe { (identity.construct)(identity.context, cells.at(0), 0, 1, &raw mut report) };
+        let status = unsafe {
+            (identity.construct)(identity.context, cells.at(0), 0, 1, &raw mut error_out)
+        };
         assert_eq!((status, values(&cells, 1)), (abi::OK, some(&[0])));
         drop(cells);
         assert_balanced();
@@ -321,7 +322,7 @@ fn functions_of_floats_are_loops_without_a_function() {
         // SAFETY: the names are NUL-terminated and belong to the definition.
         loops.filter(|entry| unsafe { CStr::from_ptr(entry.ufunc) == name }).copied().collect()
     };
-    let kinds = |entry: &abi::Loop| -> Vec<(u32, i32)> {
+    let operands_of = |entry: &abi::Loop| -> Vec<(u32, i32)> {
         let count = (entry.input_count + entry.output_count) as usize;
         // SAFETY: the operands belong to the definition.
         let operands = unsafe { std::slice::from_raw_parts(entry.operands, count) };
@@ -331,10 +332,10 @@ fn functions_of_floats_are_loops_without_a_function() {
     let [double, int, long] = [12, 5, 7].map(|number| (abi::OPERAND_NUMPY, number));
     let [hypot] = named(c"hypot")[..] else { panic!("one loop") };
     assert!(hypot.function.is_none());
-    assert_eq!(kinds(&hypot), [double; 3]);
-    assert_eq!(kinds(&named(c"frexp")[0]), [double, double, int]);
-    assert_eq!(kinds(&named(c"ldexp")[0]), [double, long, double]);
-    assert_eq!(kinds(&named(c"modf")[0]), [double; 3]);
+    assert_eq!(operands_of(&hypot), [double; 3]);
+    assert_eq!(operands_of(&named(c"frexp")[0]), [double, double, int]);
+    assert_eq!(operands_of(&named(c"ldexp")[0]), [double, long, double]);
+    assert_eq!(operands_of(&named(c"modf")[0]), [double; 3]);
     // The type's own stands beside NumPy's; the runtime prefers it.
     assert_eq!(named(c"sqrt").iter().filter(|entry| entry.function.is_some()).count(), 1);
     assert_eq!(named(c"sqrt").len(), 2);

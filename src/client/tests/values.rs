@@ -3,23 +3,23 @@
 use super::assert_balanced;
 use super::cells::{Cells, Failed, call, collect, find, outcome};
 use super::{each_storage, types};
-use crate::abi::{self, Api, LoadFn, Report};
+use crate::abi::{self, Api, ErrorOut, LoadFn};
 use crate::client::runtime::check;
 use crate::client::{Definition, element};
 use crate::testing::{Step, Tracer};
 
 fn sort<T>(definition: &Definition<T>, cells: &Cells<'_, T>, count: usize) -> Result<(), Failed> {
     let vtable = definition.vtable();
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let sort = vtable.sort.expect("an order");
     // SAFETY: the cells are contiguous and the test's own.
-    let status = unsafe { sort(vtable.context, cells.at(0), count, &raw mut report) };
-    outcome(status, &report)
+    let status = unsafe { sort(vtable.context, cells.at(0), count, &raw mut error_out) };
+    outcome(status, &error_out)
 }
 
 fn argsort<T>(definition: &Definition<T>, cells: &Cells<'_, T>, count: usize) -> Vec<isize> {
     let vtable = definition.vtable();
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let mut indices: Vec<isize> = (0..count as isize).collect();
     let argsort = vtable.argsort.expect("an order");
     // SAFETY: the cells are readable, the indices those of the cells.
@@ -30,7 +30,7 @@ fn argsort<T>(definition: &Definition<T>, cells: &Cells<'_, T>, count: usize) ->
             cells.stride(),
             count,
             indices.as_mut_ptr(),
-            &raw mut report,
+            &raw mut error_out,
         )
     };
     assert_eq!(status, abi::OK);
@@ -43,13 +43,13 @@ fn load<T>(
     cell: *mut u8,
     bytes: &[u8],
 ) -> Result<(), Failed> {
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let function = function.expect("a load function");
     // SAFETY: the cell is writable.
     let status = unsafe {
-        function(definition.vtable().context, cell, bytes.as_ptr(), bytes.len(), &raw mut report)
+        function(definition.vtable().context, cell, bytes.as_ptr(), bytes.len(), &raw mut error_out)
     };
-    outcome(status, &report)
+    outcome(status, &error_out)
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn truth_hash_heap_and_codec_come_from_the_author() {
     let definition = types::count();
     let vtable = definition.vtable();
     let cells = Cells::of(&definition, [0, 3, u64::MAX].map(types::Count));
-    let mut report = Report::new();
+    let mut error_out = ErrorOut::new();
     let mut truth = [9u8; 6];
     let mut heap = 0;
     let mut hash = 0;
@@ -149,13 +149,13 @@ fn truth_hash_heap_and_codec_come_from_the_author() {
     unsafe {
         let nonzero = vtable.nonzero.expect("truth");
         let (context, s) = (vtable.context, cells.stride());
-        let status = nonzero(context, cells.at(0), s, 3, truth.as_mut_ptr(), 2, &raw mut report);
+        let status = nonzero(context, cells.at(0), s, 3, truth.as_mut_ptr(), 2, &raw mut error_out);
         assert_eq!((status, truth), (abi::OK, [0, 9, 1, 9, 1, 9]));
         let heap_bytes = vtable.heap_bytes.expect("heap bytes");
         assert_eq!(heap_bytes(context, cells.at(0), s, 3, &raw mut heap), abi::OK);
         assert_eq!(heap, 30);
         let hash_of = vtable.hash.expect("a hash");
-        assert_eq!(hash_of(context, cells.at(2), &raw mut hash, &raw mut report), abi::OK);
+        assert_eq!(hash_of(context, cells.at(2), &raw mut hash, &raw mut error_out), abi::OK);
         assert_eq!(hash, -2, "-1 is Python's sign of an error");
     }
     let bytes = collect(vtable.save.expect("a codec"), vtable.context, cells.at(1));

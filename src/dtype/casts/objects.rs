@@ -1,7 +1,7 @@
 //! Python's numbers as elements, through the casts of NumPy's.
 
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     dtype::{
         casts::{table, text_form::TextForm},
         handle::{DType, errors},
@@ -110,7 +110,7 @@ unsafe fn integer_into_cell(
         let outcome = if bytes.is_null() {
             Err(errors::already_raised())
         } else {
-            let mut report = Report::new();
+            let mut report = ErrorOut::new();
             let context = element.vtable().context;
             let status = from_text(context, to.data, bytes.cast(), size as usize, &mut report);
             Failure::check(status, &report)

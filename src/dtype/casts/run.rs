@@ -1,7 +1,7 @@
 //! A cast at work: locks and ledger around it, blocks, and what each route does with a block.
 
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     audit::Operation,
     dtype::{
         casts::{
@@ -219,7 +219,7 @@ impl CastEntry {
                 else {
                     return Err(Failure::new(abi::ERROR_TYPE, "the type has no truth"));
                 };
-                let mut report = Report::new();
+                let mut report = ErrorOut::new();
                 // SAFETY: the vtable's contract and the caller's promise.
                 let status = unsafe {
                     nonzero(
@@ -256,7 +256,7 @@ impl Client {
         if to.count == 0 {
             return Ok(());
         }
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         let arguments = [from.data, to.data];
         let dimensions = [to.count as isize];
         let strides = [from.stride, to.stride];

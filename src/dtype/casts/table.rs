@@ -6,7 +6,7 @@ use crate::{
         casts::numbers::{Number, Wide},
         handle::DType,
     },
-    erased::{ElementType, counting},
+    erased::ElementType,
     faults,
     numpy_abi::{NpyAuxData, PyArray_DTypeMeta},
 };
@@ -44,11 +44,12 @@ pub enum Route {
 impl Route {
     /// The same with the client's loop counting its elements, where a process asked for that.
     pub fn counted(self) -> Self {
-        if !faults::counts_elements() {
+        if !faults::elements_can_fail() {
             return self;
         }
         let counted = |client: Client| {
-            let (function, context) = counting::counted_loop(client.function, client.context, 0);
+            let (function, context) =
+                faults::elements::fault_injected_loop(client.function, client.context, 0);
             Client { function, context }
         };
         match self {

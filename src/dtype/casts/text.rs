@@ -6,7 +6,7 @@
 //! goes to `StringDType`, which has no size.
 
 use crate::{
-    abi::{self, Report, Sink},
+    abi::{self, ErrorOut, Sink},
     dtype::{
         casts::text_form::{TextForm, UCS4},
         handle::{DType, errors, trampoline},
@@ -41,7 +41,7 @@ pub(super) unsafe fn from_text(
         // SAFETY: the caller's promise, the vtable's contract.
         let result = unsafe {
             form.read(value, &mut text).and_then(|()| {
-                let mut report = Report::new();
+                let mut report = ErrorOut::new();
                 let context = element.vtable().context;
                 let status = load(context, cell, text.as_ptr(), text.len(), &mut report);
                 Failure::check(status, &report)
@@ -71,7 +71,7 @@ pub(super) unsafe fn to_text(
         let (value, cell) = (to.part(index, 1).data, from.part(index, 1).data);
         bytes.clear();
         let mut sink = Sink { write: sink::append, context: (&raw mut bytes).cast() };
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         // SAFETY: the caller's promise, the vtable's contract; the sink lives through the call.
         let result = unsafe {
             let status = save(element.vtable().context, cell, &mut sink, &mut report);

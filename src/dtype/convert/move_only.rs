@@ -16,7 +16,7 @@ use crate::{
         },
         scalars::{object, proxy, proxy_table::Proxy},
     },
-    erased::{ElementType, Exclusive, Failure, Place, SpareCell, Tally, rules},
+    erased::{CountDelta, ElementType, Exclusive, Failure, Location, SpareCell, rules},
     segment,
 };
 use pyo3::ffi;
@@ -135,7 +135,7 @@ unsafe fn put_scalar(
         }
         let Some(owner) = proxy::owner_of(element, cell) else { return Err(lost(element)) };
         may_move(element, &*object::proxy_of(object))?;
-        let _at_work = audited::at_work(Operation::LOAN);
+        let _at_work = audited::at_work(Operation::PROXY);
         let own = object::own_address(object, element);
         let own_run = Run::write(own, element.size() as isize, 1);
         access::with_ledger(element, None, own_run, Exclusive::own(), || {
@@ -216,7 +216,7 @@ impl Evicted {
         segment: Option<segment::Segment>,
         right: Exclusive<'_>,
     ) -> Result<(), Failure> {
-        let _at_work = audited::at_work(Operation::LOAN);
+        let _at_work = audited::at_work(Operation::PROXY);
         // SAFETY: the caller's promise; the spare cell is vacant, ours and aligned.
         unsafe {
             proxy::detach_run(self.element, run)?;
@@ -234,8 +234,8 @@ impl Evicted {
         // SAFETY: a cell under rule 1, ours alone.
         let outcome = unsafe { rules::clear(self.element, self.spare.cells()) };
         let cells = self.spare.cells();
-        let tally = Tally { destroyed, ..Tally::default() };
-        self.element.book(tally, Place::Cells(cells.as_cells()));
+        let tally = CountDelta { destroyed, ..CountDelta::default() };
+        self.element.record(tally, Location::Cells(cells.as_cells()));
         outcome
     }
 }

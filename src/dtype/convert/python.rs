@@ -1,13 +1,15 @@
 //! A Python object from a cell, and a cell from a Python object; neither is in an array.
 
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     dtype::{
         casts::objects,
         handle::{DType, errors, pyobj::text},
         scalars::object,
     },
-    erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, SpareCell, Tally, rules},
+    erased::{
+        Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Location, SpareCell, rules,
+    },
 };
 use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
 use std::ptr;
@@ -25,7 +27,7 @@ pub unsafe fn to_python(
         // SAFETY: the caller's promise.
         return unsafe { object::new_scalar(dtype, Cells::new(cell, element.size() as isize, 1)) };
     };
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     // SAFETY: the vtable's contract and the caller's promise.
     let object = unsafe { to_python(element.vtable().context, cell, &mut report) };
     if object.is_null() {
@@ -68,7 +70,7 @@ pub unsafe fn from_python(
         };
     }
     if let Some(from_python) = vtable.from_python {
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         // SAFETY: the vtable's contract and the caller's promise.
         let status = unsafe { from_python(vtable.context, cell, object.cast(), &mut report) };
         return Failure::check(status, &report);
@@ -77,7 +79,7 @@ pub unsafe fn from_python(
         // SAFETY: GIL held, a valid object.
         && let Some((text, size)) = unsafe { text_of(object) }?
     {
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         // SAFETY: the vtable's contract; `size` readable bytes, as long as the object lives.
         let status = unsafe { from_text(vtable.context, cell, text, size, &mut report) };
         return Failure::check(status, &report);
@@ -231,8 +233,8 @@ impl Drop for Object<'_> {
         }
         // The object was made and is destroyed outside any array; or one like it is in the array, and
         // this one was there before.
-        let tally = Tally { constructed: 1, destroyed: 1, ..Tally::default() };
-        element.book(tally, Place::Passing);
+        let tally = CountDelta { constructed: 1, destroyed: 1, ..CountDelta::default() };
+        element.record(tally, Location::Passing);
         let mut end = || {
             // SAFETY: a cell under rule 1, ours alone.
             if let Err(failure) = unsafe { rules::end(element, self.spare.cells()) } {

@@ -3,7 +3,7 @@
 use crate::{
     abi::{self, ErrorKind},
     erased::{ElementType, Failure},
-    memory::reserve,
+    memory::emergency_heap,
 };
 use pyo3::{Py, PyAny, ffi, sync::PyOnceLock};
 use std::ffi::{CStr, CString};
@@ -63,7 +63,7 @@ pub fn set(kind: ErrorKind, message: &str) {
     // SAFETY: GIL held; the class and the text are valid.
     unsafe { ffi::PyErr_SetString(class(kind), message.as_ptr()) };
     drop(message);
-    reserve::over();
+    emergency_heap::over();
 }
 
 /// Sets the exception from a thread that may or may not hold the GIL. No lock of ours is held.

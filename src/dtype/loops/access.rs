@@ -70,7 +70,7 @@ impl Run {
 
 /// The lock of the memory that some cells are in, and the address that its ranges count from.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct LockRange<'a> {
     /// The lock.
     pub lock: &'a SegmentLock,
     /// Where byte 0 of its ranges is.
@@ -82,44 +82,47 @@ pub struct Place<'a> {
 /// # Safety
 /// The memory of the run stays allocated, and adopted, for `'a`.
 #[inline]
-pub unsafe fn place_of<'a>(segment: Option<&'a Segment>, data: *const u8) -> Option<Place<'a>> {
+pub unsafe fn lock_range_of<'a>(
+    segment: Option<&'a Segment>,
+    data: *const u8,
+) -> Option<LockRange<'a>> {
     if let Some(segment) = segment {
-        return Some(Place { lock: segment.lock(), base: segment.cells().as_ptr().addr() });
+        return Some(LockRange { lock: segment.lock(), base: segment.cells().as_ptr().addr() });
     }
     let adopted = owner_map::adopted_at(data)?;
-    // SAFETY: the payload of an adopted range is a `Lent` (`c_api::arrays`), which lives as long
-    // as the range is adopted.
-    let lent = unsafe { adopted.payload.cast::<Lent>().as_ref() };
-    Some(Place { lock: &lent.lock, base: adopted.range.start })
+    // SAFETY: the payload is an `AdoptedRange` (`c_api::arrays`), which lives as long as the range
+    // is adopted.
+    let range = unsafe { adopted.payload.cast::<AdoptedRange>().as_ref() };
+    Some(LockRange { lock: &range.lock, base: adopted.range.start })
 }
 
 /// The payload of an adopted range.
 #[derive(Default)]
-pub struct Lent {
+pub struct AdoptedRange {
     /// The lock of the range.
     pub lock: SegmentLock,
     /// Addresses of the Python objects that keep the owners of the range alive, one an adoption.
-    keepers: Mutex<Vec<usize>>,
+    bases: Mutex<Vec<usize>>,
 }
 
-impl Lent {
+impl AdoptedRange {
     /// Adds an object that keeps the memory alive, and says so until it goes. GIL held.
-    pub fn add_keeper(&self, object: *mut ffi::PyObject) {
-        self.keepers().push(object.expose_provenance());
+    pub fn add_base(&self, object: *mut ffi::PyObject) {
+        self.bases().push(object.expose_provenance());
     }
 
     /// The object goes.
-    pub fn remove_keeper(&self, object: *mut ffi::PyObject) {
-        self.keepers().retain(|keeper| *keeper != object.addr());
+    pub fn remove_base(&self, object: *mut ffi::PyObject) {
+        self.bases().retain(|base| *base != object.addr());
     }
 
     /// An object that keeps the memory alive, borrowed. GIL held.
-    pub fn keeper(&self) -> Option<*mut ffi::PyObject> {
-        self.keepers().last().map(|keeper| std::ptr::with_exposed_provenance_mut(*keeper))
+    pub fn base(&self) -> Option<*mut ffi::PyObject> {
+        self.bases().last().map(|base| std::ptr::with_exposed_provenance_mut(*base))
     }
 
-    fn keepers(&self) -> std::sync::MutexGuard<'_, Vec<usize>> {
-        self.keepers.lock().unwrap_or_else(PoisonError::into_inner)
+    fn bases(&self) -> std::sync::MutexGuard<'_, Vec<usize>> {
+        self.bases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,7 +158,7 @@ fn locked<const N: usize, R>(
             continue;
         }
         // SAFETY: `run-alive`.
-        let Some(place) = (unsafe { place_of(segment.as_ref(), run.data) }) else { continue };
+        let Some(place) = (unsafe { lock_range_of(segment.as_ref(), run.data) }) else { continue };
         let bytes = run.bytes_from(place.base, element.size());
         requests.push(Request::new(place.lock, bytes, run.write));
     }
@@ -290,7 +293,7 @@ pub unsafe fn pinned<R>(
     // SAFETY: the caller's promise; memory that is pinned is not given back.
     let segment = unsafe { segment_of(data) };
     // SAFETY: as above.
-    let place = unsafe { place_of(segment.as_ref(), data) };
+    let place = unsafe { lock_range_of(segment.as_ref(), data) };
     // SAFETY: `alone`.
     let pin = place.map(|place| unsafe { Pin::new(place.lock, is_alone) });
     let _pin = pin.transpose().map_err(refused)?;
@@ -351,7 +354,7 @@ pub unsafe fn with_ledger<R>(
 ) -> R {
     // SAFETY: the caller's promise.
     let cells = unsafe { cells_of(run, right) };
-    Ledger::around(element, segment, &cells, work)
+    Ledger::during(element, segment, &cells, work)
 }
 
 /// The cells that a run writes: a reduction writes one cell again and again.

@@ -1,7 +1,7 @@
 //! Order and truth of cells, as the client says them.
 
 use crate::{
-    abi::Report,
+    abi::ErrorOut,
     dtype::handle::errors,
     erased::{ElementType, Failure},
 };
@@ -23,7 +23,7 @@ pub unsafe fn compare(
     let Some(compare) = element.vtable().compare else {
         return Err(errors::missing(element, "ordering"));
     };
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     let mut result = 0;
     // SAFETY: the vtable's contract and the caller's promise.
     let status =
@@ -42,7 +42,7 @@ pub unsafe fn truth(element: &ElementType, cell: *const u8) -> Result<bool, Fail
     let Some(nonzero) = element.vtable().nonzero else {
         return Err(errors::missing(element, "truth value"));
     };
-    let (mut result, mut report) = (0u8, Report::new());
+    let (mut result, mut report) = (0u8, ErrorOut::new());
     // SAFETY: the vtable's contract and the caller's promise.
     let status = unsafe {
         nonzero(

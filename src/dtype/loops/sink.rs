@@ -1,7 +1,7 @@
 //! Bytes that a client writes piece by piece.
 
 use crate::{
-    abi::{self, Report, Sink, Status},
+    abi::{self, ErrorOut, Sink, Status},
     dtype::handle::trampoline,
     erased::Failure,
 };
@@ -31,10 +31,10 @@ pub unsafe extern "C" fn append(sink: *mut Sink, bytes: *const u8, size: usize) 
 ///
 /// # Errors
 /// What `write` fails with.
-pub fn collect(write: impl FnOnce(*mut Sink, *mut Report) -> Status) -> Result<Vec<u8>, Failure> {
+pub fn collect(write: impl FnOnce(*mut Sink, *mut ErrorOut) -> Status) -> Result<Vec<u8>, Failure> {
     let mut collected: Vec<u8> = Vec::new();
     let mut sink = Sink { write: append, context: (&raw mut collected).cast() };
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     let status = write(&mut sink, &mut report);
     Failure::check(status, &report).map(|()| collected)
 }

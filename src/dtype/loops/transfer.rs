@@ -8,7 +8,9 @@ use crate::{
         access::{self, BLOCK, Run},
         align,
     },
-    erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, Staging, Tally, rules},
+    erased::{
+        Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Location, Staging, rules,
+    },
     owner_map,
     segment::{Ledger, Segment},
 };
@@ -160,8 +162,8 @@ pub unsafe fn put_staged(
                 tally.foreign += replaced;
             }
         }
-        if tally != Tally::default() {
-            element.book(tally, Place::Cells(cells.as_cells()));
+        if tally != CountDelta::default() {
+            element.record(tally, Location::Cells(cells.as_cells()));
         }
     }
 }
@@ -245,13 +247,13 @@ pub unsafe fn move_block(
         };
         let target_tally = target_ledger.settle(target.as_cells());
         let source_tally = source_ledger.settle(source.as_cells());
-        let tally = Tally {
+        let tally = CountDelta {
             destroyed,
             relocated: moved,
             reconciled: target_tally.reconciled + source_tally.reconciled,
-            ..Tally::default()
+            ..CountDelta::default()
         };
-        element.book(tally, Place::Moved { to: target.as_cells(), from: source.as_cells() });
+        element.record(tally, Location::Moved { to: target.as_cells(), from: source.as_cells() });
         outcome
     }
 }

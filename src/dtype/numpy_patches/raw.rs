@@ -10,7 +10,7 @@ use super::{
     super::{
         DType,
         handle::{errors, trampoline},
-        loops::access::{self, Place},
+        loops::access::{self, LockRange},
     },
     calls::{all_arguments, returned},
     holding::holds_ours,
@@ -33,7 +33,7 @@ use std::{ops::Range, ptr};
 /// The bytes that an array with elements reaches, from the lowest to the highest, where its memory
 /// has a lock.
 struct Reach<'a> {
-    place: Place<'a>,
+    place: LockRange<'a>,
     bytes: Range<usize>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Reach<'a> {
                 return None;
             }
             *segment = access::segment_of(array.data());
-            let place = access::place_of(segment.as_ref(), array.data())?;
+            let place = access::lock_range_of(segment.as_ref(), array.data())?;
             let (low, high) = extent(array);
             let first = array.data().addr().wrapping_add_signed(low) - place.base;
             Some(Reach { place, bytes: first..first + (high - low) as usize + array.elsize() })

@@ -10,7 +10,7 @@ use super::{
     state,
     swap::{self, Original},
 };
-use crate::{erased::Failure, handler::refusal::Asking};
+use crate::{erased::Failure, handler::realloc_error::Asking};
 use pyo3::{ffi, prelude::*};
 use std::ptr;
 

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     erased::Failure,
-    handler::note::Content,
+    handler::allocation_hint::Content,
     numpy_abi::{self, NumpyApi, PyArray_Descr, PyArrayObject, flags::*},
 };
 use pyo3::{

@@ -18,7 +18,7 @@ use crate::{
         slots::sort,
         ufuncs::{add_loop, promote},
     },
-    erased::{ElementType, RegistryError, counting},
+    erased::{ElementType, RegistryError},
     faults,
     numpy_abi::{self, NumpyApi, PyArray_DTypeMeta},
 };
@@ -95,7 +95,7 @@ pub unsafe fn register(
     numpy_patches::install_for(py, numpy, &element)?;
     // What follows cannot be undone.
     keep(plan.libraries, element.name())?;
-    let element = if faults::counts_elements() { element.counted() } else { element };
+    let element = if faults::elements_can_fail() { element.fault_injected() } else { element };
     // Python code has run since the name was found free.
     let element =
         REGISTRY.register(element, &plan.registrant).map_err(|error| name_error(&error))?;
@@ -142,11 +142,11 @@ fn operations(
     delegated: Vec<plan::DelegatedPlan<'_>>,
     identities: Vec<IdentityPlan<'_>>,
 ) -> Operations {
-    let counts = faults::counts_elements();
+    let counts = faults::elements_can_fail();
     let own_loop = |planned: LoopPlan<'_>| -> &'static LoopData {
         let (function, context) = if counts {
             let counted = planned.core.iter().flatten().flatten().max().map_or(0, |last| last + 1);
-            counting::counted_loop(planned.function, planned.context, counted)
+            faults::elements::fault_injected_loop(planned.function, planned.context, counted)
         } else {
             (planned.function, planned.context)
         };
@@ -163,7 +163,7 @@ fn operations(
     };
     let identity = |planned: IdentityPlan<'_>| {
         let (construct, context) = if counts {
-            counting::counted_identity(planned.construct, planned.context)
+            faults::elements::fault_injected_identity(planned.construct, planned.context)
         } else {
             (planned.construct, planned.context)
         };

@@ -1,7 +1,7 @@
 //! Scalars as bytes and back.
 
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     dtype::{
         convert::python,
         handle::{DType, errors, pyobj, trampoline},
@@ -92,7 +92,7 @@ unsafe fn read_scalar(dtype: &'static DType, bytes: &[u8]) -> Result<*mut ffi::P
         ));
     };
     let read = |cell: *mut u8| {
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         // SAFETY: the vtable's contract: a vacant cell and readable bytes.
         let status =
             unsafe { load(vtable.context, cell, bytes.as_ptr(), bytes.len(), &mut report) };

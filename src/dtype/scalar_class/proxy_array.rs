@@ -43,7 +43,7 @@ impl ProxyArray {
                 borrow: None,
             };
             let segment = access::segment_of(cell);
-            if let Some(place) = access::place_of(segment.as_ref(), cell) {
+            if let Some(place) = access::lock_range_of(segment.as_ref(), cell) {
                 let first = cell.addr() - place.base;
                 let borrow = place.lock.try_borrow(first..first + element.size(), false);
                 let borrow = borrow.map_err(access::refused)?;

@@ -3,7 +3,7 @@
 //! The cell of a scalar is read through [`proxy::with_cell`]: it may be that of an array.
 
 use crate::{
-    abi::Report,
+    abi::ErrorOut,
     dtype::{
         handle::{errors, pyobj, trampoline},
         loops::{compare, sink},
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn hash(object: *mut ffi::PyObject) -> ffi::Py_hash_t {
                     ffi::PyObject_HashNotImplemented(object);
                     return Err(errors::already_raised());
                 };
-                let (mut result, mut report) = (0i64, Report::new());
+                let (mut result, mut report) = (0i64, ErrorOut::new());
                 let status = hash(element.vtable().context, cell, &mut result, &mut report);
                 Failure::check(status, &report).map(|()| result)
             });

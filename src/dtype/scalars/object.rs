@@ -8,7 +8,7 @@ use crate::{
         handle::{DType, errors, trampoline},
         scalars::proxy_table::Proxy,
     },
-    erased::{Cells, CellsMut, ElementType, Exclusive, Failure, Place, Tally, rules},
+    erased::{Cells, CellsMut, CountDelta, ElementType, Exclusive, Failure, Location, rules},
 };
 use pyo3::ffi;
 use std::{ffi::c_int, ptr};
@@ -145,8 +145,8 @@ pub unsafe fn finish_new(
         let outcome = fill(Scalar::cell(object, element))
             .and_then(|()| rules::materialise(element, own_cell(object, element)));
         let live = element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
-        let tally = Tally { constructed: live, foreign: live, ..Tally::default() };
-        element.book(tally, Place::Scalar(Scalar::cell(object, element)));
+        let tally = CountDelta { constructed: live, foreign: live, ..CountDelta::default() };
+        element.record(tally, Location::Scalar(Scalar::cell(object, element)));
         if let Err(failure) = outcome {
             ffi::Py_DECREF(object);
             return Err(failure);
@@ -197,8 +197,8 @@ pub unsafe extern "C" fn dealloc(object: *mut ffi::PyObject) {
                         errors::write_unraisable(&failure, errors::DESTRUCTOR);
                     }
                 });
-                let place = Place::Scalar(Scalar::cell(object, element));
-                element.book(Tally { destroyed: live, ..Tally::default() }, place);
+                let place = Location::Scalar(Scalar::cell(object, element));
+                element.record(CountDelta { destroyed: live, ..CountDelta::default() }, place);
             }
             if let Some(free) = (*class).tp_free {
                 free(object.cast());

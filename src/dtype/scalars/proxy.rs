@@ -24,7 +24,7 @@ use crate::{
     },
     erased::{ElementType, Exclusive, Failure},
     owner_map,
-    segment::{self, LoanHooks},
+    segment::{self, ProxyHooks},
 };
 use pyo3::ffi;
 use std::{
@@ -34,7 +34,7 @@ use std::{
 
 /// Has segments tell of what happens to their cells. Idempotent.
 pub fn install() {
-    segment::set_loan_hooks(LoanHooks { take_back: detach_all, moved });
+    segment::set_proxy_hooks(ProxyHooks { detach: detach_all, moved });
 }
 
 /// Where a cell may hold the only copy of an object for good.
@@ -58,7 +58,7 @@ pub unsafe fn owner_of(element: &ElementType, cell: *mut u8) -> Option<CellOwner
     }
     let adopted = owner_map::adopted_at(cell)?;
     // SAFETY: the payload of an adopted range is a `Lent`, alive as long as the range is adopted.
-    let base = unsafe { adopted.payload.cast::<access::Lent>().as_ref() }.keeper()?;
+    let base = unsafe { adopted.payload.cast::<access::AdoptedRange>().as_ref() }.base()?;
     cell.addr().is_multiple_of(element.align()).then_some(CellOwner { base })
 }
 
@@ -126,7 +126,7 @@ unsafe fn detach(object: *mut ffi::PyObject) {
     // ends no object and cannot fail.
     unsafe {
         let Some((dtype, cell)) = object::scalar_cell(object) else { return };
-        let _at_work = audited::at_work(Operation::LOAN);
+        let _at_work = audited::at_work(Operation::PROXY);
         let element = dtype.element();
         let base = (*object::proxy_of(object)).remove();
         let size = element.size() as isize;
@@ -172,7 +172,7 @@ fn moved(cells: Range<usize>, new_start: NonNull<u8>) {
 /// before locks are.
 pub fn gil_for(element: &ElementType) -> Option<Gil> {
     // SAFETY: the interpreter is initialised: there are scalars.
-    segment::may_be_lent(element).then(|| Gil(unsafe { ffi::PyGILState_Ensure() }))
+    segment::may_have_proxies(element).then(|| Gil(unsafe { ffi::PyGILState_Ensure() }))
 }
 
 /// The GIL, until it is dropped.
@@ -193,7 +193,7 @@ impl Drop for Gil {
 /// # Safety
 /// The run is cells of `element`, locked for writing; the GIL is held ([`gil_for`]).
 pub unsafe fn detach_run(element: &ElementType, run: Run) -> Result<(), Failure> {
-    if !segment::may_be_lent(element) || run.count == 0 {
+    if !segment::may_have_proxies(element) || run.count == 0 {
         return Ok(());
     }
     // A proxy that was made after `gil_for` found none is of other cells: no scalar reads these. The
@@ -264,7 +264,7 @@ pub unsafe fn with_borrow<R>(
     // SAFETY: the caller's promise.
     let segment = unsafe { access::segment_of(cell) };
     // SAFETY: as above.
-    let Some(place) = (unsafe { access::place_of(segment.as_ref(), cell) }) else {
+    let Some(place) = (unsafe { access::lock_range_of(segment.as_ref(), cell) }) else {
         return work();
     };
     let first = cell.addr() - place.base;

@@ -4,7 +4,7 @@
 //! * `proxy-recorded`: a scalar with an address in `cell` is in [`PROXIES`] under that address, and the
 //!   other way round; the address is a cell of the scalar's type, aligned, in a managed segment or
 //!   an adopted range whose owner is the scalar's base. `Segment::free` and `resize`, the clear loop
-//!   and moves see to it that it stays so (`segment::LoanHooks`, [`super::proxy::detach_run`]).
+//!   and moves see to it that it stays so (`segment::ProxyHooks`, [`super::proxy::detach_run`]).
 //! * `proxy-used`: while `readers` is not 0 the scalar's cell is being read. The cell is borrowed from
 //!   its segment's lock then, and a segment that is freed all the same is leaked.
 
@@ -83,14 +83,14 @@ impl Proxy {
         unsafe { ffi::Py_XINCREF(base) };
         let before = proxies().insert(cell.addr(), Listed(object));
         debug_assert!(before.is_none(), "one scalar a cell");
-        segment::loan_begins();
+        segment::proxy_begins();
     }
 
     /// The scalar stands for its cell no more. Returns the base, for the caller to release last.
     pub fn remove(&mut self) -> *mut ffi::PyObject {
         let gone = proxies().remove(&self.cell.addr());
         debug_assert!(gone.is_some(), "a proxy is listed");
-        segment::loan_ends();
+        segment::proxy_ends();
         self.cell = ptr::null_mut();
         std::mem::replace(&mut self.base, ptr::null_mut())
     }

@@ -12,7 +12,7 @@
 use crate::{
     abi,
     dtype::handle::errors,
-    handler::note::{self, Content},
+    handler::allocation_hint::{self, Content},
 };
 use pyo3::ffi;
 use std::{
@@ -96,8 +96,8 @@ pub fn arm(content: Content) {
     if !is_enabled() {
         return;
     }
-    if note::is_armed() {
-        note::amend(content);
+    if allocation_hint::is_armed() {
+        allocation_hint::amend(content);
         return;
     }
     let entered = CONTEXT.try_with(|own| {
@@ -106,11 +106,11 @@ pub fn arm(content: Content) {
             context = new_context();
             own.0.set(context);
         }
-        // SAFETY: GIL held, a context of this thread that is not entered (no note waits).
+        // SAFETY: GIL held, a context of this thread that is not entered (no hint waits).
         !context.is_null() && unsafe { ffi::PyContext_Enter(context) } == 0
     });
     if entered == Ok(true) {
-        note::leave(content, disarm);
+        allocation_hint::leave(content, disarm);
     } else {
         // SAFETY: GIL held. A failure to arm is no failure of the array.
         unsafe { ffi::PyErr_Clear() };
@@ -119,10 +119,10 @@ pub fn arm(content: Content) {
 
 /// Ends an arming that no allocation followed.
 pub fn withdraw() {
-    note::take();
+    allocation_hint::take();
 }
 
-/// Leaves the private context. The note is taken already.
+/// Leaves the private context. The hint is taken already.
 fn disarm() {
     let _ = CONTEXT.try_with(|own| {
         // SAFETY: GIL held (NumPy allocates and fills with it), and `arm` entered this context on

@@ -9,7 +9,7 @@
 //! first, on indices: a comparison that fails, or contradicts itself, leaves every cell in place.
 
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     dtype::{
         handle::{DType, errors, trampoline},
         loops::{
@@ -241,7 +241,7 @@ unsafe fn sort_by_client(
         // SAFETY: the caller's promise.
         unsafe { reverse(element, run) };
     }
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     // SAFETY: the vtable's contract: contiguous cells, in any state.
     let status = unsafe { sort(element.vtable().context, run.data, run.count, &mut report) };
     if descending {
@@ -321,7 +321,7 @@ pub unsafe fn argsort_cells(
         } else {
             (run.data, run.stride)
         };
-        let mut report = Report::new();
+        let mut report = ErrorOut::new();
         // SAFETY: the vtable's contract: cells in any state, and as many indices.
         let status = unsafe {
             argsort(

@@ -18,11 +18,11 @@ use crate::{
     },
     erased::{CellsMut, ElementType, Exclusive, Failure},
     handler::{
-        note::{self, Content},
-        refusal,
+        allocation_hint::{self, Content},
+        realloc_error,
     },
     numpy_abi::{NpyAuxData, PyArray_Descr, callbacks::TraverseLoop},
-    segment::{Lost, Segment, may_be_lent},
+    segment::{Lost, Segment, may_have_proxies},
 };
 use std::ffi::{c_char, c_int, c_void};
 
@@ -111,7 +111,7 @@ unsafe extern "C" fn clear(
             Ok(true) => return 0,
             Err(failure) => {
                 // In a `resize` it is the exception.
-                if let Err(failure) = refusal::leave(failure) {
+                if let Err(failure) = realloc_error::leave(failure) {
                     errors::write_unraisable(&failure, errors::MEMORY);
                 }
                 return 0;
@@ -127,11 +127,11 @@ unsafe extern "C" fn clear(
     })
 }
 
-/// Whether there is nothing to clear in a run, and nothing that may be cleared: objects in damaged
+/// Whether there is nothing to clear in a run, and nothing that may be cleared: objects in corrupted
 /// memory are left alone.
 ///
 /// # Errors
-/// The memory of the cells was found damaged just now.
+/// The memory of the cells was found corrupted just now.
 ///
 /// # Safety
 /// The run is cells of `element`, which no other thread uses.
@@ -142,15 +142,15 @@ unsafe fn look(element: &'static ElementType, run: Run) -> Result<bool, Failure>
         // SAFETY: as above.
         return match unsafe { Segment::lost(run.data) } {
             Lost::Foreign => Ok(false),
-            Lost::Condemned => Ok(true),
-            Lost::Damaged(damage) => Err((*damage).into()),
+            Lost::Quarantined => Ok(true),
+            Lost::Corrupted(corruption) => Err((*corruption).into()),
         };
     };
     // A segment for something else (an untyped one of handler mode, say) knows nothing of our cells.
     if !segment.is_for(element) && segment.is_trusted() {
         return Ok(false);
     }
-    let empty = segment.untouched() && !may_be_lent(element);
+    let empty = segment.untouched() && !may_have_proxies(element);
     if empty && !segment.is_checked() {
         return Ok(true);
     }
@@ -172,7 +172,7 @@ unsafe extern "C" fn fill_zero(
 ) -> c_int {
     trampoline::slot("fill_zero", || {
         // A creation whose allocation came to nothing (no bytes) ends its arming here.
-        note::take();
+        allocation_hint::take();
         if data.is_null() || size <= 0 {
             return 0;
         }

@@ -2,7 +2,7 @@
 //! operands of a call.
 
 use crate::{
-    abi::Report,
+    abi::ErrorOut,
     audit::{self, Operation},
     dtype::{
         handle::{DType, LoopData, OperandType, errors, trampoline},
@@ -224,7 +224,7 @@ unsafe extern "C" fn get_reduction_initial(
             let Some(identity) = dtype.operations().identities.get(&ufunc) else { return 0 };
             let element = dtype.element();
             let run = Run::write(initial.cast(), element.size() as isize, 1);
-            let mut report = Report::new();
+            let mut report = ErrorOut::new();
             let _at_work = audited::at_work(Operation::new("reduction"));
             let status = access::with_ledger(element, None, run, Exclusive::own(), || {
                 (identity.construct)(identity.context, run.data, run.stride, 1, &mut report)

@@ -1,7 +1,7 @@
 //! Element-by-element loops: the client's inner loop, surrounded by locks, ledger and error handling.
 
 use crate::{
-    abi::Report,
+    abi::ErrorOut,
     dtype::{
         handle::{LoopData, OperandType, trampoline},
         loops::{
@@ -277,7 +277,7 @@ unsafe fn call(
     strides: *const isize,
 ) -> Result<(), Failure> {
     let dimensions = [length as isize];
-    let mut report = Report::new();
+    let mut report = ErrorOut::new();
     // SAFETY: the client's contract and the caller's promise.
     let status = unsafe {
         (this.function)(this.context, arguments, dimensions.as_ptr(), strides, &mut report)

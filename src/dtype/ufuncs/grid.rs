@@ -1,7 +1,7 @@
 //! Generalised loops (matmul, vecdot, ..): all at once, with a ledger for each row of output.
 
 use crate::{
-    abi::{self, Report},
+    abi::{self, ErrorOut},
     dtype::{
         handle::{LoopData, OperandType, trampoline},
         loops::access::{self, BLOCK, Operand, Run},
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn generalised(
                     }
                 }
                 if outcome.is_ok() {
-                    let mut report = Report::new();
+                    let mut report = ErrorOut::new();
                     let status = (this.function)(
                         this.context,
                         data.cast(),

@@ -2,7 +2,7 @@
 
 use super::dot::IntegerDot;
 use super::{Integer, loops, order};
-use crate::abi::{OK, Report, Status};
+use crate::abi::{ErrorOut, OK, Status};
 use crate::client::{Casting, ElementBuilder, Half, InlineDefault, LongDouble, element};
 use crate::elements::NumberError;
 use crate::elements::call::loop_fn;
@@ -134,13 +134,13 @@ fn casts(builder: Builder) -> Builder {
 }
 
 /// Runs a sort; only a panic can fail it.
-fn guarded(report: *mut Report, body: impl FnOnce()) -> Status {
+fn guarded(error_out: *mut ErrorOut, body: impl FnOnce()) -> Status {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(()) => OK,
         Err(payload) => {
             let error = NumberError::from_panic(&*payload);
-            // SAFETY: the callers' report.
-            unsafe { &mut *report }.fail(error.kind(), &error.to_string())
+            // SAFETY: the callers' `ErrorOut`.
+            unsafe { &mut *error_out }.fail(error.kind(), &error.to_string())
         }
     }
 }
@@ -153,9 +153,9 @@ unsafe extern "C" fn sort(
     _context: *mut c_void,
     cells: *mut u8,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    guarded(report, || {
+    guarded(error_out, || {
         // SAFETY: `count` aligned cells, valid at any bytes that cells hold, ours meanwhile.
         order::sort(unsafe { std::slice::from_raw_parts_mut(cells.cast(), count) });
     })
@@ -171,9 +171,9 @@ unsafe extern "C" fn argsort(
     stride: isize,
     count: usize,
     indices: *mut isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    guarded(report, || {
+    guarded(error_out, || {
         // SAFETY: `count` aligned cells, valid at any bytes that cells hold, and as many
         // indices of them, ours meanwhile.
         unsafe {

@@ -98,7 +98,7 @@ impl Integer {
     #[inline(always)]
     pub(crate) fn parts(&self) -> Parts<'_> {
         if self.is_big() {
-            // SAFETY: bit 0 is set, so the rest is a heap cell that this value owns and nobody
+            // SAFETY: bit 0 is set, so the rest is a heap cell that this value owns and no other code
             // changes while it is borrowed.
             Parts::Big(unsafe { &*self.heap() })
         } else {

@@ -2,7 +2,7 @@
 
 use super::Rational;
 use super::dot::RationalDot;
-use crate::abi::{ERROR_OVERFLOW, ERROR_VALUE, ERROR_ZERO_DIVISION, OK, Report};
+use crate::abi::{ERROR_OVERFLOW, ERROR_VALUE, ERROR_ZERO_DIVISION, ErrorOut, OK};
 use crate::elements::call::loop_fn;
 use crate::elements::{Integer, NumberError, boxed, products};
 use dashu_int::{IBig, UBig};
@@ -231,7 +231,7 @@ proptest! {
             let mut right: Vec<Rational> = values[6..].iter().map(rational).collect();
             let mut output: Vec<Rational> = values[..4].iter().map(rational).collect();
             let arguments = [&mut left, &mut right, &mut output].map(|v| v.as_mut_ptr().cast());
-            let mut report = Report::new();
+            let mut error_out = ErrorOut::new();
             // SAFETY: operands of Rational cells: (2, 3) @ (3, 2), row by row.
             let status = unsafe {
                 loop_fn!(products::matmul::<RationalDot>)(
@@ -239,7 +239,7 @@ proptest! {
                     arguments.as_ptr(),
                     [1isize, 2, 3, 2].as_ptr(),
                     [0isize, 0, 0, 48, 16, 32, 16, 32, 16].as_ptr(),
-                    &raw mut report,
+                    &raw mut error_out,
                 )
             };
             prop_assert_eq!(status, OK);

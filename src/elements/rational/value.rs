@@ -103,7 +103,7 @@ impl Rational {
     #[inline(always)]
     pub(crate) fn parts(&self) -> Parts<'_> {
         if self.is_big() {
-            // SAFETY: `second` says that `first` is a heap cell, owned by this value, and nobody
+            // SAFETY: `second` says that `first` is a heap cell, owned by this value, and no other code
             // changes it while it is borrowed.
             Parts::Big(unsafe { &*self.first })
         } else {

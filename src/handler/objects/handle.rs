@@ -29,7 +29,7 @@ pub(super) struct Handle {
 /// What the bytes of a cell are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Zero, or bytes that nobody of ours wrote.
+    /// Zero, or bytes that no code of ours wrote.
     Nothing,
     /// A name that was written in this process, here or elsewhere.
     Name(Handle),
@@ -116,8 +116,8 @@ impl Generations {
 
 /// A slot for a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SlotRef {
     pub(super) slot: u32,
-    /// The cell names it, so what is in it is the cell's value; else it is anybody's leftover.
+    /// The cell names it, so what is in it is the cell's value; else it is a leftover of another.
     pub(super) kept: bool,
 }

@@ -9,7 +9,7 @@
 //! * that of the array, where the cell is in a segment of ours ([`owned`]). The objects are cells of
 //!   a second segment, which goes with the array's, and whose init bitmap is the truth: what it says
 //!   is live is destroyed once when the array is freed or shrinks, whatever the array's bytes are;
-//! * that of the type, where it is not: in NumPy's buffers ([`lent`]). They are kept by age.
+//! * that of the type, where it is not: in NumPy's buffers ([`foreign`]). They are kept by age.
 //!
 //! A name at an address where it was not written is a raw copy. Reading one reads the original, as
 //! long as that is as it was; writing one first makes it a cell of its own. A name of what is gone
@@ -20,24 +20,24 @@
 //! call of NumPy's that asked for it. Functions of clients that run here may let other threads in;
 //! the objects' own locks exclude them.
 
+mod foreign;
 mod handle;
-mod lent;
 mod owned;
 mod tables;
 #[cfg(all(test, feature = "testing", not(loom)))]
 mod tests;
 
+pub use foreign::LENT_LIMIT;
 pub use handle::{CELL_ALIGN, CELL_SIZE};
-pub use lent::LENT_LIMIT;
 
 use super::unraisable::{guarded, unraisable};
 use crate::{
     abi,
-    erased::{self, ElementType, Failure, Tally},
+    erased::{self, CountDelta, ElementType, Failure},
     lock::{Request, acquire_all},
     segment::Segment,
 };
-use handle::{Content, Handle, Place, erase};
+use handle::{Content, Handle, SlotRef, erase};
 use owned::cell_count;
 use std::{ffi::c_void, ptr::NonNull};
 
@@ -101,7 +101,7 @@ fn store_of(segment: Segment) -> Option<u32> {
 /// The segment holds objects of another type, or no cell begins there.
 ///
 /// # Safety
-/// If `pointer` is in a segment, nobody frees or resizes that meanwhile.
+/// If `pointer` is in a segment, no code frees or resizes that meanwhile.
 unsafe fn cell_at(pointer: *const u8, element: &ElementType) -> Result<Cell, Failure> {
     // SAFETY: the caller's promise.
     let Some(segment) = (unsafe { Segment::find(pointer) }) else {
@@ -177,22 +177,22 @@ unsafe fn claim(
             };
             owned.grow(count)?;
             // SAFETY: the store of this segment, whose cells the caller may read.
-            let Place { slot, kept } = unsafe { owned.claim(segment, index, content) };
+            let SlotRef { slot, kept } = unsafe { owned.claim(segment, index, content) };
             Claimed { store, slot, objects: owned.objects, index: slot as usize, kept }
         }
-        Cell::Foreign(home) => {
-            let store = tables.ensure_lent(element);
-            let Some(lent) = tables.lent(element) else {
+        Cell::Foreign(cell) => {
+            let store = tables.ensure_foreign(element);
+            let Some(foreign) = tables.foreign(element) else {
                 return Err(Failure::new(abi::ERROR_RUNTIME, "a type lost its lent objects"));
             };
-            let before = lent.count();
-            let (Place { slot, kept }, evicted) = lent.claim(home, content)?;
-            let (objects, index) = lent.place_of(slot);
-            element.counters().lent(lent.count() as i64 - before as i64);
+            let before = foreign.count();
+            let (SlotRef { slot, kept }, evicted) = foreign.claim(cell, content)?;
+            let (objects, index) = foreign.place_of(slot);
+            element.counters().lent(foreign.count() as i64 - before as i64);
             if !evicted.is_empty() {
                 drop(tables);
                 // SAFETY: taken back: no name leads to them.
-                unsafe { end_lent(element, &evicted) };
+                unsafe { end_foreign(element, &evicted) };
                 tables = tables::lock();
             }
             Claimed { store, slot, objects, index, kept }
@@ -210,10 +210,10 @@ unsafe fn claim(
 /// Destroys objects that were taken back.
 ///
 /// # Safety
-/// Nobody uses them, and no name leads to them.
-unsafe fn end_lent(element: &'static ElementType, slots: &[u32]) {
+/// No code uses them, and no name leads to them.
+unsafe fn end_foreign(element: &'static ElementType, slots: &[u32]) {
     for slot in slots {
-        let place = tables::lock().lent(element).map(|lent| lent.place_of(*slot));
+        let place = tables::lock().foreign(element).map(|foreign| foreign.place_of(*slot));
         if let Some((objects, index)) = place
             // SAFETY: the caller's promise.
             && let Err(failure) = unsafe { destroy(objects, index) }
@@ -221,8 +221,8 @@ unsafe fn end_lent(element: &'static ElementType, slots: &[u32]) {
             unraisable(&failure);
         }
     }
-    if let Some(lent) = tables::lock().lent(element) {
-        lent.reuse(slots);
+    if let Some(foreign) = tables::lock().foreign(element) {
+        foreign.reuse(slots);
     }
 }
 
@@ -242,7 +242,7 @@ fn locked<R>(
 }
 
 /// # Safety
-/// Nobody else uses the object.
+/// No other code uses the object.
 unsafe fn destroy(objects: Segment, index: usize) -> Result<(), Failure> {
     locked(&mut [request(&objects, index, true)], || {
         // SAFETY: the caller's promise, and the lock.
@@ -275,9 +275,9 @@ impl Claimed {
         let outcome = unsafe { destroy(self.objects, self.index) };
         let mut tables = tables::lock();
         tables.disown(self.store, self.slot);
-        if let Some(tables::Store::Lent(lent)) = tables.stores.get_mut(&self.store) {
-            lent.reuse(&[self.slot]);
-            lent.element.counters().lent(-1);
+        if let Some(tables::Store::Foreign(foreign)) = tables.stores.get_mut(&self.store) {
+            foreign.reuse(&[self.slot]);
+            foreign.element.counters().lent(-1);
         }
         outcome
     }
@@ -339,7 +339,8 @@ unsafe fn materialise(objects: Segment, index: usize) -> Result<(), Failure> {
 fn note_foreign(claimed: &Claimed, pointer: *const u8, element: &ElementType) {
     // SAFETY: any address may be asked for; the caller of ours answers for the segment.
     if !claimed.kept && unsafe { Segment::find(pointer) }.is_none() {
-        element.book(Tally { foreign: 1, ..Tally::default() }, erased::Place::Passing);
+        element
+            .record(CountDelta { foreign: 1, ..CountDelta::default() }, erased::Location::Passing);
     }
 }
 
@@ -438,10 +439,10 @@ pub unsafe fn vacate(pointer: *mut u8, element: &'static ElementType) -> Result<
             let slot = unsafe { owned.own(segment, index, content) }?;
             Some(Claimed { store, slot, objects: owned.objects, index: slot as usize, kept: true })
         }),
-        Cell::Foreign(home) => tables.lent(element).and_then(|lent| {
-            let slot = lent.own(home, content)?;
-            let (objects, index) = lent.place_of(slot);
-            Some(Claimed { store: lent.id(), slot, objects, index, kept: true })
+        Cell::Foreign(cell) => tables.foreign(element).and_then(|foreign| {
+            let slot = foreign.own(cell, content)?;
+            let (objects, index) = foreign.place_of(slot);
+            Some(Claimed { store: foreign.id(), slot, objects, index, kept: true })
         }),
     };
     drop(tables);
@@ -456,13 +457,14 @@ pub unsafe fn vacate(pointer: *mut u8, element: &'static ElementType) -> Result<
 /// Cells that still name them are stale.
 ///
 /// # Safety
-/// Nobody uses such an object.
+/// No code uses such an object.
 pub unsafe fn sweep(element: &'static ElementType) -> usize {
-    let taken =
-        tables::lock().lent(element).map_or_else(Vec::new, |lent| lent.take_back(usize::MAX));
+    let taken = tables::lock()
+        .foreign(element)
+        .map_or_else(Vec::new, |foreign| foreign.take_back(usize::MAX));
     element.counters().lent(-(taken.len() as i64));
     // SAFETY: the caller's promise; taken back: no name leads to them.
-    unsafe { end_lent(element, &taken) };
+    unsafe { end_foreign(element, &taken) };
     taken.len()
 }
 
@@ -484,7 +486,7 @@ pub(super) unsafe fn resized(segment: Segment) {
     };
     let (objects, slots) = dropped;
     for slot in slots {
-        // SAFETY: given up, so that nobody else knows the object.
+        // SAFETY: given up, so that no other code knows the object.
         if let Err(failure) = unsafe { destroy(objects, slot as usize) } {
             unraisable(&failure);
         }

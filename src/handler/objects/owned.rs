@@ -4,26 +4,26 @@
 //! The array's cells only name them, so whatever NumPy does to the cells, each object is destroyed
 //! once: when its slot is used again, when the array shrinks, or when it is freed.
 
-use super::handle::{CELL_SIZE, Content, Generations, Handle, Place};
+use super::handle::{CELL_SIZE, Content, Generations, Handle, SlotRef};
 use crate::{
     abi,
     erased::{ElementType, Failure},
-    segment::Segment,
+    segment::{Segment, SegmentRequest},
 };
 
 /// No cell.
-const NOBODY: u32 = u32::MAX;
+const NO_CELL: u32 = u32::MAX;
 
 /// What is known of one object's place.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
-    /// The cell that the object is the value of, when somebody last looked; or [`NOBODY`].
+    /// The cell that the object is the value of, when it was last looked at; or [`NO_CELL`].
     owner: u32,
     /// What a name of the object says; 0 for none.
     generation: u64,
 }
 
-const EMPTY: Slot = Slot { owner: NOBODY, generation: 0 };
+const EMPTY: Slot = Slot { owner: NO_CELL, generation: 0 };
 
 /// The objects of one array's cells. There are at least as many slots as cells.
 pub(super) struct Owned {
@@ -62,7 +62,10 @@ impl Owned {
         let bytes = count.checked_mul(element.size()).ok_or_else(|| no_memory(element, count))?;
         let mut slots = Vec::new();
         slots.try_reserve_exact(count).map_err(|_| no_memory(element, count))?;
-        let objects = Segment::allocate(bytes, element.align(), Some(element), true)
+        let objects = SegmentRequest::new(bytes, element.align())
+            .hint(element)
+            .zeroed()
+            .allocate()
             .map_err(|_| no_memory(element, count))?;
         // The hint is right, so that this cannot fail.
         objects.bind(element).map_err(|_| ()).map_err(memory)?;
@@ -81,7 +84,7 @@ impl Owned {
         let refused = || no_memory(self.element, count);
         let bytes = count.checked_mul(self.element.size()).ok_or_else(refused)?;
         self.slots.try_reserve(count - self.slots.len()).map_err(|_| refused())?;
-        // SAFETY: only the tables know the segment, and nobody keeps an address of an object while
+        // SAFETY: only the tables know the segment, and no code keeps an address of an object while
         // its array is resized.
         let resized = unsafe { self.objects.resize(bytes) }
             .map_err(|error| Failure::new(abi::ERROR_MEMORY, error.to_string()))?;
@@ -129,13 +132,13 @@ impl Owned {
         for index in 0..self.slots.len() {
             // SAFETY: the caller's promise.
             if !unsafe { self.still_owns(array, self.slots[index].owner, index as u32) } {
-                self.slots[index].owner = NOBODY;
+                self.slots[index].owner = NO_CELL;
             }
         }
         for cell in 0..count {
             // SAFETY: the caller's promise.
             if let Some(slot) = unsafe { self.named(array, cell) }
-                && self.slots[slot as usize].owner == NOBODY
+                && self.slots[slot as usize].owner == NO_CELL
             {
                 self.slots[slot as usize].owner = cell;
             }
@@ -172,10 +175,10 @@ impl Owned {
     ///
     /// # Safety
     /// As for [`Self::look_again`]; `cell` is below the number of slots.
-    pub(super) unsafe fn claim(&mut self, array: Segment, cell: u32, content: Content) -> Place {
+    pub(super) unsafe fn claim(&mut self, array: Segment, cell: u32, content: Content) -> SlotRef {
         // SAFETY: the caller's promise.
         if let Some(slot) = unsafe { self.own(array, cell, content) } {
-            return Place { slot, kept: true };
+            return SlotRef { slot, kept: true };
         }
         if self.slots[cell as usize].owner == cell {
             // What was the cell's may live on in another one.
@@ -192,15 +195,15 @@ impl Owned {
         // Each owner is another cell, and this one is none of them.
         let slot = slot.unwrap_or(cell as usize);
         self.slots[slot] = Slot { owner: cell, generation: 0 };
-        Place { slot: slot as u32, kept: false }
+        SlotRef { slot: slot as u32, kept: false }
     }
 
     /// A slot without an owner: `preferred` or the next one.
     fn unowned(&mut self, preferred: usize) -> Option<usize> {
-        if self.slots[preferred].owner == NOBODY {
+        if self.slots[preferred].owner == NO_CELL {
             return Some(preferred);
         }
-        let free = |slot: &usize| self.slots[*slot].owner == NOBODY;
+        let free = |slot: &usize| self.slots[*slot].owner == NO_CELL;
         let found =
             (self.hint..self.slots.len()).find(free).or_else(|| (0..self.hint).find(free))?;
         self.hint = found;
@@ -228,7 +231,7 @@ impl Owned {
         unsafe { self.look_again(array) };
         let mut dropped = Vec::new();
         for (index, slot) in self.slots.iter_mut().enumerate() {
-            if slot.owner == NOBODY {
+            if slot.owner == NO_CELL {
                 *slot = EMPTY;
                 dropped.push(index as u32);
             }

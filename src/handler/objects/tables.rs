@@ -2,8 +2,8 @@
 //! look-ups only.
 
 use super::{
+    foreign::ForeignStore,
     handle::{Generations, Handle},
-    lent::Lent,
     owned::Owned,
 };
 use crate::{
@@ -20,7 +20,7 @@ pub(super) enum Store {
     /// The objects of one array.
     Owned(Owned),
     /// Those in foreign memory.
-    Lent(Lent),
+    Foreign(ForeignStore),
 }
 
 /// All stores.
@@ -66,27 +66,27 @@ impl Tables {
     pub(super) fn owned(&mut self, id: u32) -> Option<&mut Owned> {
         match self.stores.get_mut(&id)? {
             Store::Owned(owned) => Some(owned),
-            Store::Lent(_) => None,
+            Store::Foreign(_) => None,
         }
     }
 
     /// The lent objects of a type, if any ever were.
-    pub(super) fn lent(&mut self, element: &ElementType) -> Option<&mut Lent> {
+    pub(super) fn foreign(&mut self, element: &ElementType) -> Option<&mut ForeignStore> {
         let id = self.lenders.get(&std::ptr::from_ref(element).addr())?;
         match self.stores.get_mut(id)? {
-            Store::Lent(lent) => Some(lent),
+            Store::Foreign(foreign) => Some(foreign),
             Store::Owned(_) => None,
         }
     }
 
-    /// Makes the store for [`Self::lent`].
-    pub(super) fn ensure_lent(&mut self, element: &'static ElementType) -> u32 {
+    /// Makes the store for [`Self::foreign`].
+    pub(super) fn ensure_foreign(&mut self, element: &'static ElementType) -> u32 {
         let address = std::ptr::from_ref(element).addr();
         if let Some(id) = self.lenders.get(&address) {
             return *id;
         }
         let id = self.number();
-        self.stores.insert(id, Store::Lent(Lent::new(element, id)));
+        self.stores.insert(id, Store::Foreign(ForeignStore::new(element, id)));
         self.lenders.insert(address, id);
         id
     }
@@ -102,10 +102,10 @@ impl Tables {
                 let slot = owned.slot_of(name)?;
                 Some((owned.element, owned.objects, slot as usize))
             }
-            Store::Lent(lent) => {
-                let slot = lent.slot_of(name)?;
-                let (segment, cell) = lent.place_of(slot);
-                Some((lent.element, segment, cell))
+            Store::Foreign(foreign) => {
+                let slot = foreign.slot_of(name)?;
+                let (segment, cell) = foreign.place_of(slot);
+                Some((foreign.element, segment, cell))
             }
         }
     }
@@ -115,7 +115,7 @@ impl Tables {
         let generations = &mut self.generations;
         Some(match self.stores.get_mut(&store)? {
             Store::Owned(owned) => owned.name(slot, generations),
-            Store::Lent(lent) => lent.name(slot, generations),
+            Store::Foreign(foreign) => foreign.name(slot, generations),
         })
     }
 
@@ -123,7 +123,7 @@ impl Tables {
     pub(super) fn disown(&mut self, store: u32, slot: u32) {
         match self.stores.get_mut(&store) {
             Some(Store::Owned(owned)) => owned.disown(slot),
-            Some(Store::Lent(lent)) => lent.disown(slot),
+            Some(Store::Foreign(foreign)) => foreign.disown(slot),
             None => {}
         }
     }

@@ -7,10 +7,10 @@
 
 use super::*;
 use crate::testing::{
-    Kind, Mishap, TracerType,
+    Fault, Storage, TracerType,
     legacy::{
-        Array, LEGACY_KINDS as KINDS, LegacyStep as Step, Seen, put, raw_copy, run_legacy, seen,
-        set,
+        Array, LEGACY_STORAGES as STORAGES, LegacyStep as Step, Seen, put, raw_copy, run_legacy,
+        seen, set,
     },
 };
 use proptest::prelude::*;
@@ -28,8 +28,8 @@ fn live(tracer: TracerType) -> i64 {
 
 #[test]
 fn each_object_is_destroyed_once_when_its_array_is_freed_or_shrinks() {
-    for kind in KINDS {
-        let tracer = TracerType::new(kind);
+    for storage in STORAGES {
+        let tracer = TracerType::new(storage);
         let mut array = Array::managed(100);
         assert_eq!(values(tracer, &array), vec![Seen::Vacant; 100]);
         assert_eq!(live(tracer), 0, "reading builds nothing");
@@ -54,7 +54,7 @@ fn each_object_is_destroyed_once_when_its_array_is_freed_or_shrinks() {
 
 #[test]
 fn cells_that_were_permuted_as_bytes_keep_their_objects() {
-    let tracer = TracerType::new(Kind::SelfPointingNoPromise);
+    let tracer = TracerType::new(Storage::SelfPointingNoPromise);
     let array = Array::managed(50);
     for index in 0..50 {
         set(tracer, array.cell(index), index as i64).unwrap();
@@ -76,7 +76,7 @@ fn cells_that_were_permuted_as_bytes_keep_their_objects() {
 
 #[test]
 fn a_raw_copy_over_a_live_cell_loses_no_object_and_frees_none_twice() {
-    let tracer = TracerType::new(Kind::NoPromise);
+    let tracer = TracerType::new(Storage::NoPromise);
     let (array, other) = (Array::managed(4), Array::managed(1));
     for index in 0..4 {
         set(tracer, array.cell(index), index as i64).unwrap();
@@ -87,7 +87,7 @@ fn a_raw_copy_over_a_live_cell_loses_no_object_and_frees_none_twice() {
     assert_eq!(values(tracer, &array), [9, 2, 2, 3].map(Seen::Value));
     set(tracer, array.cell(1), 5).unwrap();
     assert_eq!(values(tracer, &array), [9, 5, 2, 3].map(Seen::Value));
-    // The copy that nobody wrote to is not what its original becomes.
+    // The copy that was not written to is not what its original becomes.
     set(tracer, other.cell(0), 10).unwrap();
     assert_eq!(seen(tracer, array.cell(0)), Seen::Stale);
     assert!(tracer.element.counters().read().stale > 0);
@@ -100,7 +100,7 @@ fn a_raw_copy_over_a_live_cell_loses_no_object_and_frees_none_twice() {
 
 #[test]
 fn one_cell_copied_over_all_others_is_taken_apart_in_linear_time() {
-    let tracer = TracerType::new(Kind::NoPromise);
+    let tracer = TracerType::new(Storage::NoPromise);
     let array = Array::managed(50_000);
     for index in 0..array.count {
         set(tracer, array.cell(index), 1).unwrap();
@@ -119,7 +119,7 @@ fn one_cell_copied_over_all_others_is_taken_apart_in_linear_time() {
 
 #[test]
 fn noise_is_a_vacant_cell() {
-    let tracer = TracerType::new(Kind::NoPromise);
+    let tracer = TracerType::new(Storage::NoPromise);
     let array = Array::managed(2);
     set(tracer, array.cell(0), 1).unwrap();
     for noise in [[0xffu8; CELL_SIZE], [1; CELL_SIZE], [0xa5; CELL_SIZE]] {
@@ -140,7 +140,7 @@ fn noise_is_a_vacant_cell() {
 #[test]
 fn a_second_type_and_a_place_between_cells_are_refused() {
     let (tracer, other) =
-        (TracerType::new(Kind::NoPromise), TracerType::new(Kind::SelfPointingNoPromise));
+        (TracerType::new(Storage::NoPromise), TracerType::new(Storage::SelfPointingNoPromise));
     let array = Array::managed(3);
     set(tracer, array.cell(0), 1).unwrap();
     let error = unsafe { touch(array.cell(1), other.element) }.unwrap_err();
@@ -161,7 +161,7 @@ fn a_second_type_and_a_place_between_cells_are_refused() {
 
 #[test]
 fn objects_in_foreign_memory_are_counted_bounded_and_swept() {
-    let tracer = TracerType::new(Kind::NoPromise);
+    let tracer = TracerType::new(Storage::NoPromise);
     let count = LENT_LIMIT + 1000;
     let buffer = Array::foreign(count);
     let lent = || tracer.element.counters().read().lent as i64;
@@ -175,8 +175,8 @@ fn objects_in_foreign_memory_are_counted_bounded_and_swept() {
         assert!(live(tracer) <= LENT_LIMIT as i64, "round {round}");
     }
     assert_eq!(seen(tracer, buffer.cell(0)), Seen::Stale, "the oldest went");
-    let lent_now = lent();
-    assert_eq!(unsafe { sweep(tracer.element) } as i64, lent_now);
+    let foreign_now = lent();
+    assert_eq!(unsafe { sweep(tracer.element) } as i64, foreign_now);
     assert_eq!((live(tracer), lent()), (0, 0));
     assert_eq!(seen(tracer, buffer.cell(count - 1)), Seen::Stale);
     set(tracer, buffer.cell(count - 1), 5).unwrap();
@@ -187,7 +187,7 @@ fn objects_in_foreign_memory_are_counted_bounded_and_swept() {
 
 #[test]
 fn memory_that_is_used_again_needs_no_more_objects() {
-    let tracer = TracerType::new(Kind::NoPromise);
+    let tracer = TracerType::new(Storage::NoPromise);
     let buffer = Array::foreign(8);
     for round in 0..1000 {
         for index in 0..8 {
@@ -204,16 +204,16 @@ fn memory_that_is_used_again_needs_no_more_objects() {
 
 #[test]
 fn an_array_survives_without_memory_for_its_objects() {
-    let tracer = TracerType::new(Kind::NoPromise);
+    let tracer = TracerType::new(Storage::NoPromise);
     let array = Array::managed(3);
     for index in 0..3 {
         set(tracer, array.cell(index), 1).unwrap();
     }
     let other = Array::managed(3);
-    tracer.plan_mishap(0, Mishap::Fail);
+    tracer.plan_fault(0, Fault::Fail);
     assert!(unsafe { touch(other.cell(0), tracer.element) }.is_err());
     assert_eq!(values(tracer, &other), [Seen::Vacant; 3]);
-    tracer.plan_mishap(0, Mishap::Panic);
+    tracer.plan_fault(0, Fault::Panic);
     assert!(put(tracer, other.cell(0), 2).is_err());
     assert_eq!(values(tracer, &other), [Seen::Vacant; 3]);
     put(tracer, other.cell(0), 2).unwrap();
@@ -239,7 +239,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             3 => (place(), place()).prop_map(|((a, i), (b, j))| Step::RawSwap(a, i, b, j)),
             1 => (place(), any::<u8>()).prop_map(|((a, i), b)| Step::Noise(a, i, b)),
             1 => Just(Step::Sweep),
-            1 => (0..6u32, any::<bool>()).prop_map(|(k, panic)| Step::Mishap(k, panic)),
+            1 => (0..6u32, any::<bool>()).prop_map(|(k, panic)| Step::Fault(k, panic)),
             1 => (0..4u32).prop_map(Step::FailAllocation),
         ],
         1..80,
@@ -257,15 +257,15 @@ proptest! {
     #[test]
     fn cells_are_right_or_known_to_be_stale_whatever_happens_to_their_bytes(
         steps in steps(),
-        kind in prop::sample::select(&KINDS[..]),
+        storage in prop::sample::select(&STORAGES[..]),
     ) {
-        run_legacy(kind, &steps);
+        run_legacy(storage, &steps);
     }
 }
 
 #[test]
 fn many_arrays_share_nothing() {
-    let tracer = TracerType::new(Kind::NoPromise);
+    let tracer = TracerType::new(Storage::NoPromise);
     let arrays: HashMap<usize, Array> = (0..200).map(|n| (n, Array::managed(n % 7 + 1))).collect();
     for (number, array) in &arrays {
         for index in 0..array.count {

@@ -1,4 +1,4 @@
-//! `mmap`, `munmap`, `mremap`, `madvise`, `pthread_atfork`.
+//! `mmap`, `munmap`, `mremap`, `madvise`.
 
 use std::ptr::{self, NonNull};
 
@@ -25,7 +25,7 @@ fn map_with(size: usize, align: usize, protection: c_int) -> Option<NonNull<u8>>
     let start = if first.addr().get() % align == 0 {
         first
     } else {
-        // SAFETY: mapped just now, known to nobody.
+        // SAFETY: mapped just now, known to no other code.
         unsafe { unmap(first, size) };
         map_trimmed(size, align, protection)?
     };
@@ -46,7 +46,7 @@ fn map_trimmed(size: usize, align: usize, protection: c_int) -> Option<NonNull<u
     let before = all.addr().get().wrapping_neg() & (align - 1);
     let after = align - before;
     // SAFETY: `before + size + after` bytes were mapped just now; the two ends are whole pages
-    // because `size` and `align` are, and nobody knows them.
+    // because `size` and `align` are, and no code knows them.
     unsafe {
         let start = all.add(before);
         if before > 0 {
@@ -60,7 +60,7 @@ fn map_trimmed(size: usize, align: usize, protection: c_int) -> Option<NonNull<u
 }
 
 /// # Safety
-/// The range was mapped by this module, and nobody uses it from here on.
+/// The range was mapped by this module, and no code uses it from here on.
 pub(in crate::memory) unsafe fn unmap(start: NonNull<u8>, size: usize) {
     // SAFETY: the caller's range is a mapping of ours. A failure (the kernel cannot split a mapping
     // any further) leaves the pages mapped: lost, and harmless.
@@ -70,7 +70,7 @@ pub(in crate::memory) unsafe fn unmap(start: NonNull<u8>, size: usize) {
 /// Unmaps all but the first `new` bytes. False where only whole mappings can go.
 ///
 /// # Safety
-/// `start..start + old` was mapped by this module, and nobody uses its end from here on.
+/// `start..start + old` was mapped by this module, and no code uses its end from here on.
 pub(in crate::memory) unsafe fn shrink(start: NonNull<u8>, old: usize, new: usize) -> bool {
     // SAFETY: `new` is at most `old`, so this is the end of the caller's mapping.
     unsafe { unmap(start.add(new), old - new) };
@@ -111,7 +111,7 @@ pub(in crate::memory) unsafe fn grow_in_place(start: NonNull<u8>, old: usize, ne
 ///
 /// # Safety
 /// * `start..start + old` was mapped by this module.
-/// * Nobody uses it during the call, nor after success.
+/// * No code uses it during the call, nor after success.
 pub(in crate::memory) unsafe fn move_pages(
     start: NonNull<u8>,
     old: usize,
@@ -121,7 +121,7 @@ pub(in crate::memory) unsafe fn move_pages(
 ) -> Option<NonNull<u8>> {
     let target = map_with(new, align, PROT_NONE)?;
     if !accept(target) {
-        // SAFETY: mapped just now, known to nobody.
+        // SAFETY: mapped just now, known to no other code.
         unsafe { unmap(target, new) };
         return None;
     }
@@ -136,21 +136,4 @@ pub(in crate::memory) unsafe fn move_pages(
         return None;
     }
     NonNull::new(moved.cast())
-}
-
-/// Runs the three functions around every `fork` of this process. False where there was no memory
-/// to note them.
-pub(in crate::memory) fn on_fork(
-    prepare: extern "C" fn(),
-    parent: extern "C" fn(),
-    child: extern "C" fn(),
-) -> bool {
-    // SAFETY: the three are functions of this library, which is never unloaded while it runs; glibc
-    // drops the registration when a library goes.
-    unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) == 0 }
-}
-
-/// Number of this process.
-pub(in crate::memory) fn process() -> u32 {
-    std::process::id()
 }

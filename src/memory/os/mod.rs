@@ -8,13 +8,9 @@ mod linux;
 mod portable;
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{
-    advise_huge, discard, grow_in_place, map, move_pages, on_fork, process, shrink, unmap,
-};
+pub(super) use linux::{advise_huge, discard, grow_in_place, map, move_pages, shrink, unmap};
 #[cfg(not(target_os = "linux"))]
-pub(super) use portable::{
-    advise_huge, discard, grow_in_place, map, move_pages, on_fork, process, shrink, unmap,
-};
+pub(super) use portable::{advise_huge, discard, grow_in_place, map, move_pages, shrink, unmap};
 
 /// The unit of mapping that we count on, in bytes. Kernels with larger pages (aarch64 has up to
 /// 64 KiB) serve just as well: blocks that are mapped are multiples of 64 KiB.

@@ -28,7 +28,7 @@ fn layout(size: usize) -> Option<Layout> {
 }
 
 /// # Safety
-/// The range is exactly one that [`map`] gave, and nobody uses it from here on.
+/// The range is exactly one that [`map`] gave, and no code uses it from here on.
 pub(in crate::memory) unsafe fn unmap(start: NonNull<u8>, size: usize) {
     if let Some(layout) = layout(size) {
         // SAFETY: allocated by `map` with this layout.
@@ -80,20 +80,6 @@ pub(in crate::memory) unsafe fn move_pages(
     None
 }
 
-/// No handlers here.
-pub(in crate::memory) fn on_fork(
-    _prepare: extern "C" fn(),
-    _parent: extern "C" fn(),
-    _child: extern "C" fn(),
-) -> bool {
-    true
-}
-
-/// Number of this process.
-pub(in crate::memory) fn process() -> u32 {
-    std::process::id()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -113,8 +99,5 @@ mod tests {
             assert_eq!(move_pages(start, size, 2 * size, PAGE, |_| true), None);
             unmap(start, size);
         }
-        extern "C" fn nothing() {}
-        assert!(on_fork(nothing, nothing, nothing));
-        assert_eq!(process(), std::process::id());
     }
 }

@@ -73,7 +73,7 @@ fn for_ever<T>(value: T) -> Option<&'static T> {
 impl List {
     fn create(capacity: usize) -> Option<&'static Self> {
         let entries = memory::for_ever(Layout::array::<Entry>(capacity).ok()?)?.cast::<Entry>();
-        // SAFETY: there is room for `capacity` entries, which nobody else knows.
+        // SAFETY: there is room for `capacity` entries, which no other code knows.
         (0..capacity).for_each(|index| unsafe { entries.add(index).write(Entry::empty()) });
         for_ever(Self { entries, capacity })
     }
@@ -125,7 +125,7 @@ impl Bucket {
 
     /// Writes with `f`; the writers' lock is held.
     fn write(&self, f: impl FnOnce()) {
-        // Additions, though nobody else writes: loom explores no switch before a store to what its
+        // Additions, though no other thread writes: loom explores no switch before a store to what its
         // own thread has just loaded.
         self.sequence.fetch_add(1, Ordering::Relaxed);
         // A reader that sees a write of `f` sees the odd number too.

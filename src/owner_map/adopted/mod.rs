@@ -1,4 +1,4 @@
-//! Memory in somebody else's heap that is lent to arrays.
+//! Memory in a client's heap that is lent to arrays.
 //!
 //! A page map leads from an address to the bucket of its 64 KiB slab; a bucket lists, in order, the
 //! ranges that touch the slab. Readers take no lock: a bucket's sequence number tells them whether
@@ -17,7 +17,7 @@ use bucket::{Bucket, containing, position};
 
 use super::Payload;
 #[cfg(not(any(loom, miri)))]
-use crate::memory::fork::Handlers;
+use crate::fork::{self, Layer, Step};
 use crate::{
     memory::{
         lock::Lock,
@@ -73,16 +73,16 @@ loom::lazy_static! {
 }
 
 #[cfg(not(any(loom, miri)))]
-static FORK: Handlers = Handlers::new(before_fork, after_fork);
+static STEP: Step = Step { prepare, parent: resume, child: resume };
 
 #[cfg(not(any(loom, miri)))]
-extern "C" fn before_fork() {
+fn prepare() {
     ADOPTED.writers.acquire();
 }
 
 #[cfg(not(any(loom, miri)))]
-extern "C" fn after_fork() {
-    // SAFETY: `before_fork` took the lock in this thread, or in the one it is a copy of.
+fn resume() {
+    // SAFETY: `prepare` took the lock in this thread, or in the one it is a copy of.
     unsafe { ADOPTED.writers.release() };
 }
 
@@ -94,13 +94,9 @@ pub fn adopt(range: Range<usize>, payload: Payload) -> Result<Adopted, AdoptErro
     if super::block_of(ptr::without_provenance(range.start)).is_some() {
         return Err(AdoptError::Managed);
     }
-    // A child of a fork must find no sequence number odd. The lock is held while records are
-    // allocated, so `memory`'s handlers come first.
+    // A child of a fork must find no sequence number odd.
     #[cfg(not(any(loom, miri)))]
-    {
-        crate::memory::fork::arm();
-        FORK.arm();
-    }
+    fork::arm(Layer::Adopted, &STEP);
     ADOPTED.insert(range, payload)
 }
 
@@ -145,7 +141,7 @@ impl<const ROOTS: usize, const LEAVES: usize> AdoptedRanges<ROOTS, LEAVES> {
 
     #[inline]
     pub(super) fn find(&self, address: usize) -> Option<Adopted> {
-        // Whoever knows an address in an adopted range knows of the adoption.
+        // Code that knows an address in an adopted range knows of the adoption.
         if self.ranges.load(Ordering::Acquire) == 0 {
             return None;
         }

@@ -5,30 +5,36 @@
     reason = "every block works on segments that the test owns alone"
 )]
 
-use super::*;
+use super::{super::SegmentRequest, *};
 use crate::{
+    abi,
     segment::Source,
-    testing::{Allocator, Kind, TracerType},
+    testing::{Allocator, Storage, TracerType},
 };
 
-/// Segments of ten cells, five of them with an object: of each kind of element, in our memory and in
+/// Segments of ten cells, five of them with an object: of each storage of element, in our memory and in
 /// another allocator's, checked and not, with the bitmap in front of the cells and on its own.
 fn each_segment(mut test: impl FnMut(TracerType, Segment)) {
     let allocator = Allocator::borrow();
-    for kind in Kind::ALL {
+    for storage in Storage::ALL {
         for source in [Source::MEMORY, allocator.source()] {
             for checked in [false, true] {
                 for hinted in [false, true] {
-                    let tracer = TracerType::new(kind);
+                    let tracer = TracerType::new(storage);
                     let hint = hinted.then_some(tracer.element);
                     let (bytes, align) = (10 * tracer.element.size(), tracer.element.align());
-                    let segment =
-                        Segment::allocate_as(source, bytes, align, hint, true, checked).unwrap();
+                    let segment = SegmentRequest::new(bytes, align)
+                        .from_source(source)
+                        .hint(hint)
+                        .zeroed()
+                        .checked(checked)
+                        .allocate()
+                        .unwrap();
                     segment.bind(tracer.element).unwrap();
                     unsafe { segment.materialise(3..8).unwrap() };
                     test(tracer, segment);
                     let live = tracer.element.counters().read().live;
-                    assert_eq!((live, tracer.counts().live), (0, 0), "{kind:?}");
+                    assert_eq!((live, tracer.counts().live), (0, 0), "{storage:?}");
                 }
             }
         }
@@ -41,9 +47,9 @@ fn bytes_of<'a>(segment: Segment, offset: isize, length: usize) -> &'a mut [u8] 
     unsafe { slice::from_raw_parts_mut(segment.cells().as_ptr().offset(offset), length) }
 }
 
-/// Frees a damaged segment, which must destroy nothing and say what is wrong; then mends it and frees
+/// Frees a corrupted segment, which must destroy nothing and say what is wrong; then mends it and frees
 /// it for good.
-fn expect_damage(
+fn expect_corruption(
     tracer: TracerType,
     segment: Segment,
     (offset, bytes): (isize, &[u8]),
@@ -55,14 +61,14 @@ fn expect_damage(
     bytes_of(segment, offset, bytes.len()).copy_from_slice(bytes);
     let failure = match unsafe { Segment::find(start) } {
         Some(found) => {
-            let damage = unsafe { found.check_integrity() }.unwrap_err();
-            assert_eq!(damage.part, part, "{damage}");
+            let corruption = unsafe { found.check_integrity() }.unwrap_err();
+            assert_eq!(corruption.part, part, "{corruption}");
             unsafe { found.free() }.unwrap_err()
         }
         None => match unsafe { Segment::lost(start) } {
-            Lost::Damaged(damage) => {
-                assert_eq!(damage.part, part, "{damage}");
-                Failure::from(*damage)
+            Lost::Corrupted(corruption) => {
+                assert_eq!(corruption.part, part, "{corruption}");
+                Failure::from(*corruption)
             }
             other => panic!("{other:?}"),
         },
@@ -70,8 +76,8 @@ fn expect_damage(
     assert_eq!(failure.kind, abi::ERROR_INTEGRITY);
     assert!(failure.message.contains(said), "{}", failure.message);
     assert_eq!(tracer.counts().ended, ended, "nothing is destroyed");
-    assert_eq!(unsafe { Segment::find(start) }, None, "a damaged segment is found no more");
-    assert_eq!(unsafe { Segment::lost(start) }, Lost::Condemned, "and told of once");
+    assert_eq!(unsafe { Segment::find(start) }, None, "a corrupted segment is found no more");
+    assert_eq!(unsafe { Segment::lost(start) }, Lost::Quarantined, "and told of once");
     assert!(owner_map::block_of(start).is_some(), "its memory is not used again");
 
     bytes_of(segment, offset, bytes.len()).copy_from_slice(&before);
@@ -83,8 +89,8 @@ fn expect_damage(
 fn bytes_behind_the_last_cell_are_named() {
     each_segment(|tracer, segment| {
         let size = segment.byte_len();
-        let said = format!("(10 cells of {}, {size} bytes) is damaged: ", tracer.element.name());
-        expect_damage(tracer, segment, (size as isize, &[0x41]), Part::Behind, &said);
+        let said = format!("(10 cells of {}, {size} bytes) is corrupted: ", tracer.element.name());
+        expect_corruption(tracer, segment, (size as isize, &[0x41]), Part::Behind, &said);
     });
     each_segment(|tracer, segment| {
         let end = segment.byte_len() as isize;
@@ -92,7 +98,7 @@ fn bytes_behind_the_last_cell_are_named() {
             let found = (end + 8, &[0x41, 0x42, 0x43, 0x44][..]);
             let said = "4 bytes behind its last cell (from byte 8 behind it on) were overwritten: \
                         41 42 43 44";
-            expect_damage(tracer, segment, found, Part::Behind, said);
+            expect_corruption(tracer, segment, found, Part::Behind, said);
         } else {
             unsafe { segment.free().unwrap() };
         }
@@ -103,7 +109,7 @@ fn bytes_behind_the_last_cell_are_named() {
 fn bytes_in_front_of_the_first_cell_are_named() {
     each_segment(|tracer, segment| {
         let part = if segment.front_canary().is_some() { Part::Front } else { Part::Lock };
-        expect_damage(tracer, segment, (-3, &[9, 9, 9]), part, "overwritten: ");
+        expect_corruption(tracer, segment, (-3, &[9, 9, 9]), part, "overwritten: ");
     });
 }
 
@@ -112,12 +118,13 @@ fn a_header_that_is_none_any_more_is_named_with_the_segment_in_front() {
     each_segment(|tracer, segment| {
         let header = -(segment.header().cells_offset as isize);
         let found = (header, &[0x55; 24][..]);
-        expect_damage(tracer, segment, found, Part::Header, "the header begins with 55 55 55");
+        expect_corruption(tracer, segment, found, Part::Header, "the header begins with 55 55 55");
     });
     // Two blocks side by side: what ran over is named.
-    let tracer = TracerType::new(Kind::Inline);
-    let all: Vec<Segment> =
-        (0..64).map(|_| Segment::allocate(160, 64, Some(tracer.element), true).unwrap()).collect();
+    let tracer = TracerType::new(Storage::Inline);
+    let all: Vec<Segment> = (0..64)
+        .map(|_| SegmentRequest::new(160, 64).hint(tracer.element).zeroed().allocate().unwrap())
+        .collect();
     let end = |segment: &Segment| segment.0.as_ptr().addr() + segment.header().block_size;
     let pair = all.iter().find_map(|first| {
         Some((first, all.iter().find(|next| next.0.as_ptr().addr() == end(first))?))
@@ -128,7 +135,7 @@ fn a_header_that_is_none_any_more_is_named_with_the_segment_in_front() {
     let overrun = bytes_of(*first, first.byte_len() as isize, length);
     let before = overrun.to_vec();
     overrun.fill(0x77);
-    let Lost::Damaged(damage) = (unsafe { Segment::lost(asked) }) else {
+    let Lost::Corrupted(corruption) = (unsafe { Segment::lost(asked) }) else {
         panic!("a header was overwritten");
     };
     let front = format!(
@@ -137,7 +144,7 @@ fn a_header_that_is_none_any_more_is_named_with_the_segment_in_front() {
         first.cells(),
         tracer.element.name()
     );
-    assert!(damage.to_string().contains(&front), "{damage}");
+    assert!(corruption.to_string().contains(&front), "{corruption}");
     overrun.copy_from_slice(&before);
     second.header().seal();
     for segment in all {
@@ -154,22 +161,22 @@ fn fields_of_a_header_that_changed_are_named_while_the_magic_survives() {
             let offset = field - header.cells_offset as isize;
             let before = bytes_of(segment, offset, 2).to_vec();
             bytes_of(segment, offset, 2)[1] ^= 0x10;
-            let damage = segment.frame_damage().unwrap();
-            assert_eq!(damage.part, Part::Fields, "{damage}");
-            assert_eq!(damage.cells, None, "sizes of such a header are not believed");
+            let corruption = segment.frame_corruption().unwrap();
+            assert_eq!(corruption.part, Part::Fields, "{corruption}");
+            assert_eq!(corruption.cells, None, "sizes of such a header are not believed");
             let cells = segment.0.as_ptr().addr() + if field == 24 { 192 } else { 128 };
             let asked = std::ptr::with_exposed_provenance(cells);
             // Any field may keep the address from being found, or not; neither may crash.
             if let Some(found) = unsafe { Segment::find(asked) } {
                 assert!(unsafe { found.free() }.is_err());
             } else {
-                assert!(matches!(unsafe { Segment::lost(asked) }, Lost::Damaged(_)));
+                assert!(matches!(unsafe { Segment::lost(asked) }, Lost::Corrupted(_)));
             }
             bytes_of_header(segment, field, 2).copy_from_slice(&before);
             header.seal();
         }
         let offset = 12 - segment.header().cells_offset as isize;
-        expect_damage(
+        expect_corruption(
             tracer,
             segment,
             (offset, &[0x66, 0x66]),
@@ -187,10 +194,10 @@ fn bytes_of_header<'a>(segment: Segment, offset: isize, length: usize) -> &'a mu
 #[test]
 fn a_lease_that_was_overwritten_is_not_given_back() {
     each_segment(|tracer, segment| {
-        if segment.header().is(HOSTED) {
-            let lease = -(segment.header().cells_offset as isize) - 32;
+        if segment.header().is(UPSTREAM) {
+            let record = -(segment.header().cells_offset as isize) - 32;
             let said = "in the memory of another allocator, was overwritten";
-            expect_damage(tracer, segment, (lease, &[0x31; 16]), Part::Lease, said);
+            expect_corruption(tracer, segment, (record, &[0x31; 16]), Part::UpstreamRecord, said);
         } else {
             unsafe { segment.free().unwrap() };
         }
@@ -202,8 +209,8 @@ fn bits_of_cells_that_do_not_exist_are_found_by_a_full_check() {
     each_segment(|tracer, segment| {
         let bit_12 = unsafe { Header::bitmap_words(segment.0).cast::<u8>().add(1) };
         unsafe { bit_12.write(0x10) };
-        let damage = unsafe { segment.check_integrity() }.unwrap_err();
-        assert_eq!(damage.part, Part::Bitmap, "{damage}");
+        let corruption = unsafe { segment.check_integrity() }.unwrap_err();
+        assert_eq!(corruption.part, Part::Bitmap, "{corruption}");
         let freed = segment.is_checked().then(|| unsafe { segment.free() }.unwrap_err());
         unsafe { bit_12.write(0) };
         segment.header().seal();
@@ -226,7 +233,7 @@ fn cells_that_contradict_their_bits_are_found_where_the_type_promises() {
         let zeros = vec![0; size];
         let found = ((3 * size) as isize, &zeros[..]);
         let said = "1 of its cells lost their objects to zeros (the first is cell 3";
-        expect_damage(tracer, segment, found, Part::Cells, said);
+        expect_corruption(tracer, segment, found, Part::Cells, said);
     });
     each_segment(|tracer, segment| {
         let size = tracer.element.size();
@@ -236,18 +243,21 @@ fn cells_that_contradict_their_bits_are_found_where_the_type_promises() {
         }
         let found = ((9 * size) as isize, &vec![0x99; size][..]);
         let said = "1 of its cells hold bytes where no object was built (the first is cell 9";
-        expect_damage(tracer, segment, found, Part::Cells, said);
+        expect_corruption(tracer, segment, found, Part::Cells, said);
     });
 }
 
 #[test]
-fn a_permutation_of_the_cells_is_no_damage() {
-    for kind in [Kind::Inline, Kind::Boxed, Kind::Tagged] {
-        let tracer = TracerType::new(kind);
+fn a_permutation_of_the_cells_is_no_corruption() {
+    for storage in [Storage::Inline, Storage::Boxed, Storage::Tagged] {
+        let tracer = TracerType::new(storage);
         let bytes = 10 * tracer.element.size();
-        let segment =
-            Segment::allocate_as(Source::MEMORY, bytes, 8, Some(tracer.element), true, true)
-                .unwrap();
+        let segment = SegmentRequest::new(bytes, 8)
+            .hint(tracer.element)
+            .zeroed()
+            .checked(true)
+            .allocate()
+            .unwrap();
         unsafe {
             segment.bind(tracer.element).unwrap();
             segment.materialise(0..3).unwrap();
@@ -262,17 +272,20 @@ fn a_permutation_of_the_cells_is_no_damage() {
 
 #[test]
 fn bits_that_were_mended_in_part_still_count_the_objects() {
-    for kind in [Kind::Inline, Kind::Boxed, Kind::Tagged, Kind::SelfPointing] {
-        let tracer = TracerType::new(kind);
+    for storage in [Storage::Inline, Storage::Boxed, Storage::Tagged, Storage::SelfPointing] {
+        let tracer = TracerType::new(storage);
         let size = tracer.element.size();
-        let segment =
-            Segment::allocate_as(Source::MEMORY, 20 * size, 8, Some(tracer.element), true, true)
-                .unwrap();
+        let segment = SegmentRequest::new(20 * size, 8)
+            .hint(tracer.element)
+            .zeroed()
+            .checked(true)
+            .allocate()
+            .unwrap();
         unsafe {
             segment.bind(tracer.element).unwrap();
             segment.materialise(0..7).unwrap();
             let base = segment.cells().as_ptr();
-            if kind == Kind::SelfPointing {
+            if storage == Storage::SelfPointing {
                 // Its objects may not be moved as bytes: the bits lag behind in another way.
                 segment.bitmap_for(tracer.element).fill(0, 7, false);
                 segment.bitmap_for(tracer.element).fill(12, 7, true);
@@ -297,12 +310,12 @@ fn bits_that_were_mended_in_part_still_count_the_objects() {
             assert_eq!(segment.check_integrity(), Ok(0));
             segment.free().unwrap();
         }
-        assert_eq!(tracer.counts().live, 0, "{kind:?}");
+        assert_eq!(tracer.counts().live, 0, "{storage:?}");
     }
 }
 
 #[test]
-fn a_damaged_segment_is_not_resized() {
+fn a_corrupted_segment_is_not_resized() {
     each_segment(|tracer, segment| {
         let end = segment.byte_len();
         let behind = &mut bytes_of(segment, end as isize, 1)[0];

@@ -138,22 +138,22 @@ impl PartialEq for SelfPointing {
 
 /// Knows where it was, and gives another number elsewhere.
 #[derive(Debug)]
-pub struct Homesick {
-    home: Cell<usize>,
+pub struct AddressBound {
+    address: Cell<usize>,
     number: u32,
 }
 
-impl Homesick {
+impl AddressBound {
     pub fn new(number: u32) -> Self {
-        Homesick { home: Cell::new(0), number }
+        AddressBound { address: Cell::new(0), number }
     }
 
     pub fn number(&self) -> u32 {
         let here = std::ptr::from_ref(self) as usize;
-        if self.home.get() == 0 {
-            self.home.set(here);
+        if self.address.get() == 0 {
+            self.address.set(here);
         }
-        if self.home.get() == here {
+        if self.address.get() == here {
             self.number
         } else {
             !self.number
@@ -161,13 +161,13 @@ impl Homesick {
     }
 }
 
-impl Clone for Homesick {
+impl Clone for AddressBound {
     fn clone(&self) -> Self {
-        Homesick::new(self.number)
+        AddressBound::new(self.number)
     }
 }
 
-impl PartialEq for Homesick {
+impl PartialEq for AddressBound {
     fn eq(&self, other: &Self) -> bool {
         self.number() == other.number()
     }

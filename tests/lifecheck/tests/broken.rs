@@ -28,7 +28,7 @@ denizen::lifecheck_proptest!(
 );
 denizen::lifecheck_proptest!(
     #[should_panic(expected = " was expected")]
-    fn a_value_that_changes_when_it_moves: Homesick, |u| Homesick::new(u.arbitrary().unwrap_or(1))
+    fn a_value_that_changes_when_it_moves: AddressBound, |u| AddressBound::new(u.arbitrary().unwrap_or(1))
 );
 denizen::lifecheck_proptest!(
     #[should_panic(expected = "a zero was left over")]

@@ -148,8 +148,8 @@ def test_what_modules_held_is_shown_apart_from_leaks():
     assert shown.of("section", id="held") and shown.of("a", href="#held")
     assert len(shown.of("details", **{"class": "leak"})) == 3
     assert 'id="held"' not in page(report(leaks=[LEAK]))
-    damaged = Page(page(report(leaks=[LEAK | {"where": "damaged"}])))
-    assert "in 1 damaged array, 80 bytes" in damaged.text
+    corrupted = Page(page(report(leaks=[LEAK | {"where": "corrupted"}])))
+    assert "in 1 corrupted array, 80 bytes" in corrupted.text
 
 
 def test_notes_are_shown():

@@ -12,7 +12,7 @@ from support.c_table import (
     Identity,
     Loop,
     Operand,
-    Report,
+    ErrorOut,
     Spec,
     Stats,
     View,
@@ -365,7 +365,7 @@ def test_cells_that_are_none_are_refused(bare, integer):
     ],
 )
 def test_every_kind_of_failure_has_its_exception(kind, error):
-    report = Report(struct_size=sizeof(Report), message=f"on {kind}".encode())
+    report = ErrorOut(struct_size=sizeof(ErrorOut), message=f"on {kind}".encode())
     report.kind = constant(f"ERROR_{kind}")
     with pytest.raises(error, match=f"on {kind}") as caught:
         API["raise"](byref(report))
@@ -373,7 +373,7 @@ def test_every_kind_of_failure_has_its_exception(kind, error):
 
 
 def test_a_report_of_an_unknown_kind_or_without_an_end_is_still_an_error():
-    report = Report(struct_size=sizeof(Report), kind=99, message=b"x" * 496)
+    report = ErrorOut(struct_size=sizeof(ErrorOut), kind=99, message=b"x" * 496)
     with pytest.raises(RuntimeError, match="^x{496}$"):
         API["raise"](byref(report))
     report.message = b"not \xff UTF-8"

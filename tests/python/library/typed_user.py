@@ -70,9 +70,9 @@ def overwritten() -> list[str]:
     with denizen.integrity() as block, denizen.integrity(True):
         a = np.array(["1/3"], dtype=denizen.Rational)
     state: str = denizen.inspect(a).integrity
-    damage: str | None = denizen.inspect(a).damage
+    corruption: str | None = denizen.inspect(a).corruption
     findings: list[denizen.Finding] = denizen.check_memory()
-    assert isinstance(block, denizen.integrity) and (state, damage) == ("intact", None)
+    assert isinstance(block, denizen.integrity) and (state, corruption) == ("intact", None)
     places: list[tuple[int, str | None, int | None, str]] = [
         (one.address, one.type, one.cells, one.part) for one in findings
     ]
@@ -107,12 +107,12 @@ def audited() -> list[str]:
     assert site is not None and site["function"] == "audited" and leak["stack"][0] == site
     places: list[str] = [row["operation"] for row in report.foreign]
     bits: int = sum(row["bits"] for row in report.reconciled)
-    damaged: list[str] = [row["what"] for row in report.corruptions]
+    corrupted: list[str] = [row["what"] for row in report.corruptions]
     moments: list[float] = report.timeline["seconds"]
     everything: str = report.to_json() + str(report.to_dict()["python"])
     assert built >= leaked == 2 and bits == 0 and len(moments) > 0 and everything
     del kept
-    return [str(report), *places, *damaged]
+    return [str(report), *places, *corrupted]
 
 
 def directories() -> list[Path]:

@@ -42,7 +42,7 @@ HEADER, CELLS = 128, 192
 
 
 def run(code, checked=False, modules=None):
-    """What a script leaves in `result`, and what it said of damage. The process ends well."""
+    """What a script leaves in `result`, and what it said of corruption. The process ends well."""
     environment = dict(os.environ, DENIZEN_INTEGRITY=str(int(checked)))
     if modules is not None:
         environment["PYTHONPATH"] = os.pathsep.join(
@@ -95,9 +95,9 @@ def test_a_c_extension_that_writes_past_the_end_is_told_of_with_the_segment(clie
     )
     where = f"the segment at {result['address']} (10 cells of denizen.Integer, 80 bytes)"
     what = "12 bytes behind its last cell were overwritten: " + " ".join(["41"] * 12)
-    assert text.startswith(f"{where} is damaged: {what}. ")
+    assert text.startswith(f"{where} is corrupted: {what}. ")
     assert "AddressSanitizer" in text and "denizen audit --trace" in text
-    assert result["inspect"] == f"{where} is damaged: {what}"
+    assert result["inspect"] == f"{where} is corrupted: {what}"
     assert result["found"] == ["behind"]
     assert (result["destroyed"], result["live"]) == (0, 10), "nothing is destroyed"
 
@@ -197,7 +197,7 @@ def test_each_field_of_the_header_is_watched(field):
         """
     )
     assert result["found"] == [part], result
-    assert "is damaged" in result["inspect"]
+    assert "is corrupted" in result["inspect"]
     assert len(said) == 1 and result["live"] == 0
 
 
@@ -263,7 +263,7 @@ def test_an_overwritten_bitmap_contradicts_the_cells():
     assert "its init bitmap was overwritten: it has bits" in text
 
 
-def test_what_numpy_moves_as_bytes_is_no_damage():
+def test_what_numpy_moves_as_bytes_is_no_corruption():
     result, said = run(
         """
         rng = np.random.default_rng(1)
@@ -323,7 +323,7 @@ def test_arrays_of_other_dtypes_in_handler_mode_are_watched_too():
         """
     )
     assert len(said) == 2
-    assert all("(80 bytes without an element type) is damaged: 3 bytes" in text for text in said)
+    assert all("(80 bytes without an element type) is corrupted: 3 bytes" in text for text in said)
 
 
 def test_memory_of_another_handler_is_not_given_back_where_what_stands_in_front_is_garbage():
@@ -345,7 +345,7 @@ def test_memory_of_another_handler_is_not_given_back_where_what_stands_in_front_
 
 
 @pytest.mark.parametrize("to", [3, 1000])
-def test_a_damaged_array_is_not_resized_and_stays_readable(to):
+def test_a_corrupted_array_is_not_resized_and_stays_readable(to):
     result, said = run(
         f"""
         a = full()
@@ -363,9 +363,9 @@ def test_a_damaged_array_is_not_resized_and_stays_readable(to):
         """
     )
     assert "the array cannot be resized: the segment at" in result["0"]
-    assert "was found to be damaged before" in result["1"]
+    assert "was found to be corrupted before" in result["1"]
     assert result["values"] == list(range(1, 11)) and result["cell"] == 77
-    assert "found damaged before" in result["inspect"]
+    assert "found corrupted before" in result["inspect"]
     # The exception is all that is said.
     assert said == []
 
@@ -439,9 +439,9 @@ def test_an_audit_checks_thoroughly_and_knows_where_the_array_was_made():
     assert f"(5000 cells of denizen.Integer, 40000 bytes, made at <string>:{line} in full)" in text
     assert result["leak"] and result["after"] is False
     (leak,) = result["leaks"]
-    assert (leak["where"], leak["count"], leak["segments"]) == ("damaged", 5000, 1)
+    assert (leak["where"], leak["count"], leak["segments"]) == ("corrupted", 5000, 1)
     assert leak["bytes"] == 40000 and leak["site"]["function"] == "full"
-    assert "5,000 in 1 damaged array (40,000 bytes), first made after" in result["text"]
+    assert "5,000 in 1 corrupted array (40,000 bytes), first made after" in result["text"]
     (corruption,) = result["corruptions"]
     assert "1 byte behind its last cell was overwritten: 5a" in corruption["what"]
 
@@ -456,7 +456,7 @@ def test_an_audit_checks_thoroughly_and_knows_where_the_array_was_made():
         "write(a, 80, b'ZZ'); a[3] = 77",
     ],
 )
-def test_objects_of_a_damaged_array_are_known_to_be_in_it(spoil):
+def test_objects_of_a_corrupted_array_are_known_to_be_in_it(spoil):
     result, said = run(
         f"""
         with denizen.audit(raises=False) as audit:
@@ -469,7 +469,7 @@ def test_objects_of_a_damaged_array_are_known_to_be_in_it(spoil):
         ]
         """
     )
-    assert result["leaks"] == [["damaged", 10, "full"], ["managed", 3, "full"]]
+    assert result["leaks"] == [["corrupted", 10, "full"], ["managed", 3, "full"]]
     assert len(said) == 1
 
 
@@ -520,7 +520,7 @@ def test_arrays_that_are_whole_are_intact():
     with denizen.integrity():
         a, b = np.zeros(10, Integer), np.full(1000, 2**70, dtype=Rational)
     assert denizen.inspect(a).integrity == denizen.inspect(b[::-3]).integrity == "intact"
-    assert denizen.inspect(a).damage is None
+    assert denizen.inspect(a).corruption is None
     assert "memory intact" in repr(denizen.inspect(b))
     assert denizen.check_memory() == []
 

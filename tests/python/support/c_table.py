@@ -45,7 +45,7 @@ Loop = structure("loop")
 Cast = structure("cast", **{"from": Operand, "to": Operand})
 Identity = structure("identity")
 Spec = structure("element_spec")
-Report = structure("report", message=c_char * constant("MESSAGE_SIZE"))
+ErrorOut = structure("error", message=c_char * constant("MESSAGE_SIZE"))
 Lengths = c_ssize_t * constant("MAX_DIMENSIONS")
 View = structure("view", shape=Lengths, strides=Lengths)
 Stats = structure("stats")
@@ -96,14 +96,14 @@ def text(value):
 _KEPT = []
 
 
-@CFUNCTYPE(c_int32, c_void_p, c_void_p, c_ssize_t, c_void_p, c_ssize_t, c_size_t, POINTER(Report))
+@CFUNCTYPE(c_int32, c_void_p, c_void_p, c_ssize_t, c_void_p, c_ssize_t, c_size_t, POINTER(ErrorOut))
 def copy_words(_context, to, to_stride, source, source_stride, count, _report):
     for index in range(count):
         ctypes.memmove(to + index * to_stride, source + index * source_stride, 8)
     return 0
 
 
-@CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_void_p, POINTER(Report))
+@CFUNCTYPE(c_int32, c_void_p, c_void_p, c_void_p, c_void_p, POINTER(ErrorOut))
 def no_loop(*_arguments):
     return 0
 

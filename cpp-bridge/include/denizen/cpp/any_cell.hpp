@@ -25,15 +25,15 @@ constexpr bool can_be_inline = can_be_tagged<T> && zero_bytes<T>::value != zero:
 
 /** Calls `work` with the cell type of the storage, one that T can have. */
 template <class T, class Work>
-constexpr decltype(auto) with_cell(storage kind, Work &&work)
+constexpr decltype(auto) with_cell(storage stored_as, Work &&work)
 {
     if constexpr (can_be_inline<T>) {
-        if (kind == storage::inline_cells) {
+        if (stored_as == storage::inline_cells) {
             return work(cell<T, storage::inline_cells>());
         }
     }
     if constexpr (can_be_tagged<T>) {
-        if (kind == storage::tagged) {
+        if (stored_as == storage::tagged) {
             return work(cell<T, storage::tagged>());
         }
     }
@@ -42,9 +42,9 @@ constexpr decltype(auto) with_cell(storage kind, Work &&work)
 
 /** The object in a live cell. */
 template <class T>
-T *object_in(storage kind, void *address) noexcept
+T *object_in(storage stored_as, void *address) noexcept
 {
-    if (can_be_tagged<T> && kind != storage::boxed) {
+    if (can_be_tagged<T> && stored_as != storage::boxed) {
         /* Inline and tagged cells begin with the object. */
         return std::launder(static_cast<T *>(address));
     }
@@ -53,16 +53,16 @@ T *object_in(storage kind, void *address) noexcept
 
 /** Whether no object lives in a cell. */
 template <class T>
-bool cell_is_vacant(storage kind, const void *address) noexcept
+bool cell_is_vacant(storage stored_as, const void *address) noexcept
 {
-    return with_cell<T>(kind, [&](auto cell) { return cell.vacant(address); });
+    return with_cell<T>(stored_as, [&](auto cell) { return cell.vacant(address); });
 }
 
 /** Bytes of a cell. */
 template <class T>
-std::size_t cell_size(storage kind) noexcept
+std::size_t cell_size(storage stored_as) noexcept
 {
-    return with_cell<T>(kind, [](auto cell) { return cell.size; });
+    return with_cell<T>(stored_as, [](auto cell) { return cell.size; });
 }
 
 /**
@@ -70,9 +70,9 @@ std::size_t cell_size(storage kind) noexcept
  * zero bytes are the default with nothing to destroy.
  */
 template <class T>
-bool zeroed(storage kind, const void *address) noexcept
+bool zeroed(storage stored_as, const void *address) noexcept
 {
-    return with_cell<T>(kind, [&](auto cell) {
+    return with_cell<T>(stored_as, [&](auto cell) {
         const auto *bytes = static_cast<const unsigned char *>(address) + cell.vacancy_offset;
         return denizen_is_vacant(bytes, cell.vacancy_size) != 0;
     });
@@ -80,9 +80,9 @@ bool zeroed(storage kind, const void *address) noexcept
 
 /** Builds an object in a cell without one; where that throws, the cell stays vacant. */
 template <class T, class... Arguments>
-T &emplace_in(storage kind, void *address, Arguments &&...arguments)
+T &emplace_in(storage stored_as, void *address, Arguments &&...arguments)
 {
-    return *with_cell<T>(kind, [&](auto cell) {
+    return *with_cell<T>(stored_as, [&](auto cell) {
         return cell.emplace(address, std::forward<Arguments>(arguments)...);
     });
 }

@@ -2,7 +2,7 @@
  * Errors: C++ exceptions become Python exceptions, and Python exceptions pass through C++.
  *
  * No exception leaves a function that the runtime calls. What a catch frame learns is written as
- * plain text into a denizen_report; Python is touched only after the frame is left.
+ * plain text into a denizen_error; Python is touched only after the frame is left.
  *
  *     std::bad_alloc                                        MemoryError
  *     std::out_of_range                                     IndexError
@@ -222,11 +222,11 @@ inline void add_exception_hook(exception_hook hook) noexcept
 }
 
 
-/* Fills a report with what is known about the exception in flight. Call in a catch block. */
-inline void describe_exception(denizen_report *report) noexcept
+/* Fills an `ErrorOut` with what is known about the exception in flight. Call in a catch block. */
+inline void describe_exception(denizen_error *error_out) noexcept
 {
-    const auto say = [report](error_kind kind, const char *text) noexcept {
-        (void)denizen_fail(report, static_cast<denizen_error_kind>(kind),
+    const auto say = [error_out](error_kind kind, const char *text) noexcept {
+        (void)denizen_fail(error_out, static_cast<denizen_error_kind>(kind),
                            text == nullptr ? "" : text);
     };
     try {
@@ -266,12 +266,12 @@ inline bool ask_hooks() noexcept
 }
 
 /**
- * Runs `f`. Where it throws, fills the report and returns DENIZEN_FAILED, or sets the Python
+ * Runs `f`. Where it throws, fills the `ErrorOut` and returns DENIZEN_FAILED, or sets the Python
  * exception that was thrown and returns DENIZEN_RAISED if this thread holds the GIL.
- * `report.done` is the caller's.
+ * `error_out.done` is the caller's.
  */
 template <class F>
-inline denizen_status guarded(denizen_report *report, F &&f) noexcept
+inline denizen_status guarded(denizen_error *error_out, F &&f) noexcept
 {
     std::unique_ptr<python_error> raised;
     bool set_by_hook = false;
@@ -279,12 +279,12 @@ inline denizen_status guarded(denizen_report *report, F &&f) noexcept
         f();
         return DENIZEN_OK;
     } catch (const python_error &e) {
-        describe_exception(report);
+        describe_exception(error_out);
         raised.reset(new (std::nothrow) python_error(e));
     } catch (...) {
         set_by_hook = exception_hooks[0] != nullptr && holds_gil() && ask_hooks();
         if (!set_by_hook) {
-            describe_exception(report);
+            describe_exception(error_out);
         }
     }
     if (set_by_hook) {
@@ -297,11 +297,11 @@ inline denizen_status guarded(denizen_report *report, F &&f) noexcept
     return DENIZEN_FAILED;
 }
 
-/* Sets the Python exception of a report. GIL held. */
-inline void raise_report(const denizen_report &report) noexcept
+/* Sets the Python exception of an `ErrorOut`. GIL held. */
+inline void raise_error(const denizen_error &error_out) noexcept
 {
     PyObject *exception = PyExc_RuntimeError;
-    switch (report.kind) {
+    switch (error_out.kind) {
     case DENIZEN_ERROR_VALUE: exception = PyExc_ValueError; break;
     case DENIZEN_ERROR_TYPE: exception = PyExc_TypeError; break;
     case DENIZEN_ERROR_OVERFLOW: exception = PyExc_OverflowError; break;
@@ -313,7 +313,7 @@ inline void raise_report(const denizen_report &report) noexcept
     case DENIZEN_ERROR_BORROW:
         /* Classes of the installed package. */
         if (const denizen_api *api = denizen_import_sized(DENIZEN_API_SIZE_WITH(raise))) {
-            api->raise(&report);
+            api->raise(&error_out);
             return;
         }
         PyErr_Clear();
@@ -321,7 +321,7 @@ inline void raise_report(const denizen_report &report) noexcept
     default: break;
     }
     PyObject *text = PyUnicode_DecodeUTF8(
-        report.message, static_cast<Py_ssize_t>(std::char_traits<char>::length(report.message)),
+        error_out.message, static_cast<Py_ssize_t>(std::char_traits<char>::length(error_out.message)),
         "replace");
     if (text != nullptr) {
         PyErr_SetObject(exception, text);
@@ -333,17 +333,17 @@ inline void raise_report(const denizen_report &report) noexcept
  * ours is thrown again, for the library's own translators. GIL held. */
 inline void raise_ours(const std::exception_ptr &thrown)
 {
-    denizen_report report;
-    report.struct_size = sizeof report;
+    denizen_error error_out;
+    error_out.struct_size = sizeof error_out;
     try {
         std::rethrow_exception(thrown);
     } catch (const python_error &error) {
         error.restore();
         return;
     } catch (const error &) {
-        describe_exception(&report);
+        describe_exception(&error_out);
     }
-    raise_report(report);
+    raise_error(error_out);
 }
 
 } // namespace detail
@@ -363,26 +363,26 @@ template <class F>
 inline auto guard(F &&f) noexcept
 {
     using result = std::invoke_result_t<F &>;
-    denizen_report report;
-    report.struct_size = sizeof report;
-    report.kind = DENIZEN_ERROR_RUNTIME;
-    report.message[0] = '\0';
+    denizen_error error_out;
+    error_out.struct_size = sizeof error_out;
+    error_out.kind = DENIZEN_ERROR_RUNTIME;
+    error_out.message[0] = '\0';
     if constexpr (std::is_void_v<result>) {
-        const denizen_status status = detail::guarded(&report, f);
+        const denizen_status status = detail::guarded(&error_out, f);
         if (status == DENIZEN_FAILED) {
-            detail::raise_report(report);
+            detail::raise_error(error_out);
         }
         return status == DENIZEN_OK ? 0 : -1;
     } else {
         static_assert(std::is_pointer_v<result> || std::is_arithmetic_v<result>,
                       "denizen: guard() takes a function that returns a pointer, a number or void");
         result value{};
-        const denizen_status status = detail::guarded(&report, [&] { value = f(); });
+        const denizen_status status = detail::guarded(&error_out, [&] { value = f(); });
         if (status == DENIZEN_OK) {
             return value;
         }
         if (status == DENIZEN_FAILED) {
-            detail::raise_report(report);
+            detail::raise_error(error_out);
         }
         if constexpr (std::is_pointer_v<result>) {
             return static_cast<result>(nullptr);

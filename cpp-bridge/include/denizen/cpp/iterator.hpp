@@ -13,7 +13,7 @@
 #include <utility>
 
 #include <denizen/cpp/any_cell.hpp>
-#include <denizen/cpp/lent.hpp>
+#include <denizen/cpp/borrowed_cells.hpp>
 
 namespace denizen __attribute__((visibility("hidden"))) {
 
@@ -39,7 +39,7 @@ public:
     element_iterator() noexcept = default;
 
     /** For the view. */
-    element_iterator(const detail::lent_cells &cells, std::ptrdiff_t position) noexcept
+    element_iterator(const detail::borrowed_cells &cells, std::ptrdiff_t position) noexcept
         : cells_(&cells), position_(position)
     {
         cell_ = cells.locate(position, column_);
@@ -56,7 +56,7 @@ public:
     reference operator*() const
     {
         assert(!is_vacant());
-        return *detail::object_in<value>(cells_->kind(), cell_);
+        return *detail::object_in<value>(cells_->stored_as(), cell_);
     }
     pointer operator->() const
     {
@@ -70,12 +70,12 @@ public:
     /** Whether no object lives there; only in views that keep vacant cells. */
     bool is_vacant() const noexcept
     {
-        return detail::cell_is_vacant<value>(cells_->kind(), cell_);
+        return detail::cell_is_vacant<value>(cells_->stored_as(), cell_);
     }
     /** The element, or NULL where there is none. */
     pointer get() const noexcept
     {
-        return is_vacant() ? nullptr : detail::object_in<value>(cells_->kind(), cell_);
+        return is_vacant() ? nullptr : detail::object_in<value>(cells_->stored_as(), cell_);
     }
     /**
      * Builds an object in a vacant cell of a mutable view that keeps vacant cells. Whatever the
@@ -85,8 +85,8 @@ public:
     reference emplace(Arguments &&...arguments) const
     {
         static_assert(!std::is_const_v<T>, "denizen: a view of const elements builds none");
-        assert(detail::zeroed<value>(cells_->kind(), cell_));
-        return detail::emplace_in<value>(cells_->kind(), cell_,
+        assert(detail::zeroed<value>(cells_->stored_as(), cell_));
+        return detail::emplace_in<value>(cells_->stored_as(), cell_,
                                          std::forward<Arguments>(arguments)...);
     }
 
@@ -179,7 +179,7 @@ public:
 private:
     template <class> friend class element_iterator;
 
-    const detail::lent_cells *cells_ = nullptr;
+    const detail::borrowed_cells *cells_ = nullptr;
     unsigned char *cell_ = nullptr;
     difference_type position_ = 0;
     difference_type column_ = 0;

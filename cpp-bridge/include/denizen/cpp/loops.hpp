@@ -21,9 +21,11 @@
 #ifndef DENIZEN_CPP_LOOPS_HPP
 #define DENIZEN_CPP_LOOPS_HPP
 
+#include <denizen/cpp/cell_objects.hpp>
 #include <denizen/cpp/reference.hpp>
 #include <denizen/cpp/runtime.hpp>
 #include <denizen/cpp/scalars.hpp>
+#include <denizen/cpp/signature.hpp>
 
 #include <functional>
 #include <tuple>
@@ -35,196 +37,6 @@ struct may_alias_t {};
 inline constexpr may_alias_t may_alias{};
 
 namespace detail {
-
-/* ---- default values ------------------------------------------------------------------------- */
-
-/** How a vacant cell's value is made, where the author said so. */
-struct default_maker {
-    void (*make)(void *state, void *address) = nullptr;
-    void *state = nullptr;
-};
-
-template <class T>
-inline default_maker default_of;
-
-template <class T>
-[[gnu::cold, noreturn]] inline void fail_vacant()
-{
-    const char *name = handle_of<T>.name;
-    throw error(error_kind::vacant, std::string("a cell that holds no object was read, and ") +
-                                        (name != nullptr ? name : typeid(T).name()) +
-                                        " has no default value");
-}
-
-/** Builds the default value of T. */
-template <class T>
-[[gnu::cold, gnu::noinline]] inline void make_default(void *address)
-{
-    if (default_of<T>.make != nullptr) {
-        default_of<T>.make(default_of<T>.state, address);
-    } else if constexpr (std::is_default_constructible_v<T>) {
-        ::new (address) T();
-    } else {
-        fail_vacant<T>();
-    }
-}
-
-/** Destroys an object where no caller can be told that its destructor failed: Python reports it as
- * unraisable where the GIL is held. Loops without it do not wait for it to tell. */
-template <class T>
-inline void destroy_quietly(T *object) noexcept
-{
-    if constexpr (std::is_nothrow_destructible_v<T>) {
-        object->~T();
-    } else if (holds_gil()) {
-        const pending_exception pending;
-        if (guard([&] { object->~T(); }) != 0) {
-            PyErr_WriteUnraisable(nullptr);
-        }
-    } else {
-        try {
-            object->~T();
-        } catch (...) {
-        }
-    }
-}
-
-/** A T that is built when it is first needed. */
-template <class T>
-class lazy {
-public:
-    lazy() noexcept {}
-    lazy(const lazy &) = delete;
-    lazy &operator=(const lazy &) = delete;
-    ~lazy()
-    {
-        if (made_) {
-            destroy_quietly(object());
-        }
-    }
-    T &default_value()
-    {
-        if (!made_) {
-            make_default<T>(bytes_);
-            made_ = true;
-        }
-        return *object();
-    }
-    T &plain()
-    {
-        if (!made_) {
-            ::new (static_cast<void *>(bytes_)) T();
-            made_ = true;
-        }
-        return *object();
-    }
-    T &copy_of(const T &sample)
-    {
-        if (!made_) {
-            ::new (static_cast<void *>(bytes_)) T(sample);
-            made_ = true;
-        }
-        return *object();
-    }
-
-private:
-    T *object() noexcept { return std::launder(reinterpret_cast<T *>(bytes_)); }
-
-    alignas(T) unsigned char bytes_[sizeof(T)];
-    bool made_ = false;
-};
-
-/* ---- cells ---------------------------------------------------------------------------------- */
-
-/* The cells of an element type whose storage this module knows at run time only: another type
- * than the one being registered. */
-template <class U>
-struct foreign_cell {
-    static constexpr bool relocatable =
-        is_trivially_relocatable<U>::value && alignof(U) <= largest_alignment;
-    static constexpr bool promised = relocatable && zero_bytes<U>::value != zero::no_promise;
-
-    template <class F>
-    static decltype(auto) visit(F &&f)
-    {
-        if constexpr (relocatable) {
-            if (handle_of<U>.kind == storage::tagged) {
-                return f(cell<U, storage::tagged>{});
-            }
-        }
-        if constexpr (promised) {
-            if (handle_of<U>.kind == storage::inline_cells) {
-                return f(cell<U, storage::inline_cells>{});
-            }
-        }
-        return f(cell<U, storage::boxed>{});
-    }
-    static bool vacant(const void *cell) noexcept
-    {
-        return visit([&](auto known) { return decltype(known)::vacant(cell); });
-    }
-    static U *object(void *cell) noexcept
-    {
-        return visit([&](auto known) { return decltype(known)::object(cell); });
-    }
-    static const U *object(const void *cell) noexcept
-    {
-        return visit([&](auto known) { return decltype(known)::object(cell); });
-    }
-    template <class... Arguments>
-    static U *emplace(void *cell, Arguments &&...arguments)
-    {
-        return visit([&](auto known) {
-            return decltype(known)::emplace(cell, std::forward<Arguments>(arguments)...);
-        });
-    }
-    template <class Make>
-    static U *emplace_from(void *cell, Make &&make)
-    {
-        return visit([&](auto known) { return decltype(known)::emplace_from(cell, make); });
-    }
-    static void destroy(void *cell)
-    {
-        visit([&](auto known) { decltype(known)::destroy(cell); });
-    }
-    static void vacate(void *cell) noexcept
-    {
-        visit([&](auto known) { decltype(known)::vacate(cell); });
-    }
-};
-
-/** Ends the object of a live cell and leaves the cell vacant, even where the destructor throws. */
-template <class Cell>
-inline void end_object(void *cell)
-{
-    struct vacate {
-        void *cell;
-        ~vacate() { Cell::vacate(cell); }
-    } guard{cell};
-    Cell::destroy(cell);
-}
-
-/** Puts what `make()` returns into a cell, vacant or live. It may read the old object. */
-template <class T, class Cell, class Make>
-inline void put(void *cell, Make &&make)
-{
-    using result = decltype(make());
-    if (Cell::vacant(cell)) {
-        Cell::emplace_from(cell, make);
-    } else if constexpr (std::is_assignable_v<T &, result>) {
-        *Cell::object(cell) = make();
-    } else if constexpr (std::is_move_constructible_v<T>) {
-        T value(make());
-        end_object<Cell>(cell);
-        Cell::emplace(cell, std::move(value));
-    } else {
-        static_assert(Cell::kind == storage::boxed,
-                      "denizen: a T that can be neither assigned nor moved must be stored boxed");
-        T *value = new T(make());
-        std::unique_ptr<T> old(Cell::object(cell));
-        Cell::set(cell, value);
-    }
-}
 
 /* ---- operands ------------------------------------------------------------------------------- */
 
@@ -375,97 +187,6 @@ private:
     lazy<T> scratch_;
 };
 
-/* ---- signatures ----------------------------------------------------------------------------- */
-
-template <class... Types>
-struct list {
-    static constexpr std::size_t size = sizeof...(Types);
-};
-
-template <class A, class B>
-struct concatenate;
-template <class... A, class... B>
-struct concatenate<list<A...>, list<B...>> {
-    using type = list<A..., B...>;
-};
-
-template <class Signature>
-struct signature;
-template <class R, class... A>
-struct signature<R(A...)> {
-    using result = R;
-    using arguments = list<A...>;
-};
-template <class R, class... A>
-struct signature<R(A...) noexcept> : signature<R(A...)> {};
-
-template <class F, class = void>
-struct callable {
-    static constexpr bool known = false;
-};
-template <class R, class... A>
-struct callable<R (*)(A...), void> : signature<R(A...)> {
-    static constexpr bool known = true;
-};
-template <class R, class... A>
-struct callable<R (*)(A...) noexcept, void> : signature<R(A...)> {
-    static constexpr bool known = true;
-};
-template <class Member>
-struct call_operator;
-#define DENIZEN_CALL_OPERATOR(qualifiers)                                                        \
-    template <class C, class R, class... A>                                                      \
-    struct call_operator<R (C::*)(A...) qualifiers> : signature<R(A...)> {                       \
-        static constexpr bool known = true;                                                      \
-    };
-DENIZEN_CALL_OPERATOR()
-DENIZEN_CALL_OPERATOR(const)
-DENIZEN_CALL_OPERATOR(noexcept)
-DENIZEN_CALL_OPERATOR(const noexcept)
-#undef DENIZEN_CALL_OPERATOR
-template <class F>
-struct callable<F, std::void_t<decltype(&F::operator())>> : call_operator<decltype(&F::operator())> {
-};
-
-/** Whether a parameter is written by the callable: `U &`. */
-template <class A>
-constexpr bool is_written =
-    std::is_lvalue_reference_v<A> && !std::is_const_v<std::remove_reference_t<A>>;
-
-/* Splits the parameters of a callable into those that it writes and those that it reads. */
-template <class Written, class Read, class Rest>
-struct split;
-template <class... W, class... R>
-struct split<list<W...>, list<R...>, list<>> {
-    using written = list<W...>;
-    using read = list<R...>;
-};
-template <class... W, class... R, class A, class... Rest>
-struct split<list<W...>, list<R...>, list<A, Rest...>>
-    : std::conditional_t<is_written<A>,
-                         split<list<W..., remove_cvref<A>>, list<R...>, list<Rest...>>,
-                         split<list<W...>, list<R..., remove_cvref<A>>, list<Rest...>>> {
-    static_assert(!is_written<A> || sizeof...(R) == 0,
-                  "denizen: the outputs of a callable, which are references that are not const, "
-                  "come before its inputs");
-};
-
-/* The outputs of a callable that returns them. `Self` may itself be a pair. */
-template <class Self, class R>
-struct returned {
-    using types = list<R>;
-};
-template <class Self, class A, class B>
-struct returned<Self, std::pair<A, B>> {
-    using types =
-        std::conditional_t<std::is_same_v<Self, std::pair<A, B>>, list<Self>, list<A, B>>;
-};
-template <class Self, class... R>
-struct returned<Self, std::tuple<R...>> {
-    using types =
-        std::conditional_t<std::is_same_v<Self, std::tuple<R...>>, list<Self>, list<R...>>;
-};
-
 /* ---- the loop ------------------------------------------------------------------------------- */
 
 /* How operands of the type U are read and written in a loop of the element type T. */
@@ -564,17 +285,17 @@ struct loop_code<F, Writes, list<I...>, list<O...>> {
 
     static denizen_status run(void *context, std::uint8_t *const *arguments,
                               const std::ptrdiff_t *dimensions, const std::ptrdiff_t *strides,
-                              denizen_report *report) noexcept
+                              denizen_error *error_out) noexcept
     {
         F &f = *static_cast<F *>(context);
         const std::size_t count = static_cast<std::size_t>(dimensions[0]);
         std::size_t done = 0;
-        const denizen_status status = guarded(report, [&] {
+        const denizen_status status = guarded(error_out, [&] {
             all(f, arguments, strides, count, done, std::make_index_sequence<inputs>{},
                 std::make_index_sequence<operands>{});
         });
         if (status != DENIZEN_OK) {
-            report->done = done;
+            error_out->done = done;
         }
         return status;
     }

@@ -30,16 +30,16 @@ struct hooks {
 
 /** Runs `step(index)` for each element and notes how far it came. */
 template <class Step>
-inline denizen_status batch(denizen_report *report, std::size_t count, Step &&step) noexcept
+inline denizen_status batch(denizen_error *error_out, std::size_t count, Step &&step) noexcept
 {
     std::size_t done = 0;
-    const denizen_status status = guarded(report, [&] {
+    const denizen_status status = guarded(error_out, [&] {
         for (; done < count; done++) {
             step();
         }
     });
     if (status != DENIZEN_OK) {
-        report->done = done;
+        error_out->done = done;
     }
     return status;
 }
@@ -48,9 +48,9 @@ template <class T, class Cell>
 struct operations {
     /** `T()` in vacant cells. */
     static denizen_status construct(void *, std::uint8_t *cells, std::ptrdiff_t stride,
-                                    std::size_t count, denizen_report *report) noexcept
+                                    std::size_t count, denizen_error *error_out) noexcept
     {
-        return batch(report, count, [&] {
+        return batch(error_out, count, [&] {
             Cell::emplace(cells);
             cells += stride;
         });
@@ -59,10 +59,10 @@ struct operations {
     /** The author's default value in vacant cells. */
     template <class F>
     static denizen_status construct_with(void *, std::uint8_t *cells, std::ptrdiff_t stride,
-                                         std::size_t count, denizen_report *report) noexcept
+                                         std::size_t count, denizen_error *error_out) noexcept
     {
         F &make = *static_cast<F *>(default_of<T>.state);
-        return batch(report, count, [&] {
+        return batch(error_out, count, [&] {
             Cell::emplace_from(cells, [&]() -> T { return make(); });
             cells += stride;
         });
@@ -71,9 +71,9 @@ struct operations {
     /** Copies to vacant cells. */
     static denizen_status copy_construct(void *, std::uint8_t *to, std::ptrdiff_t to_stride,
                                          const std::uint8_t *from, std::ptrdiff_t from_stride,
-                                         std::size_t count, denizen_report *report) noexcept
+                                         std::size_t count, denizen_error *error_out) noexcept
     {
-        return batch(report, count, [&] {
+        return batch(error_out, count, [&] {
             Cell::emplace(to, *Cell::object(from));
             to += to_stride;
             from += from_stride;
@@ -83,9 +83,9 @@ struct operations {
     /** Copies to live cells. */
     static denizen_status assign(void *, std::uint8_t *to, std::ptrdiff_t to_stride,
                                  const std::uint8_t *from, std::ptrdiff_t from_stride,
-                                 std::size_t count, denizen_report *report) noexcept
+                                 std::size_t count, denizen_error *error_out) noexcept
     {
-        return batch(report, count, [&] {
+        return batch(error_out, count, [&] {
             *Cell::object(to) = *Cell::object(from);
             to += to_stride;
             from += from_stride;
@@ -94,28 +94,28 @@ struct operations {
 
     /** Ends objects: all of them, even where a destructor throws. The first failure is told. */
     static denizen_status destroy(void *, std::uint8_t *cells, std::ptrdiff_t stride,
-                                  std::size_t count, denizen_report *report) noexcept
+                                  std::size_t count, denizen_error *error_out) noexcept
     {
         if constexpr (std::is_nothrow_destructible_v<T>) {
-            (void)report;
+            (void)error_out;
             for (std::size_t index = 0; index < count; index++, cells += stride) {
                 Cell::destroy(cells);
             }
             return DENIZEN_OK;
         } else {
             denizen_status outcome = DENIZEN_OK;
-            denizen_report later;
+            denizen_error later;
             for (std::size_t index = 0; index < count; index++, cells += stride) {
-                denizen_report *target = outcome == DENIZEN_OK ? report : &later;
+                denizen_error *target = outcome == DENIZEN_OK ? error_out : &later;
                 const denizen_status status = guarded(target, [&] { Cell::destroy(cells); });
                 if (status == DENIZEN_OK) {
                     continue;
                 }
                 if (outcome == DENIZEN_OK) {
                     outcome = status;
-                    report->done = index;
+                    error_out->done = index;
                 } else if (status == DENIZEN_RAISED && outcome != DENIZEN_RAISED) {
-                    /* The report speaks for the first failure, not this exception. */
+                    /* The denizen_error speaks for the first failure, not this exception. */
                     PyErr_Clear();
                 }
             }
@@ -127,11 +127,11 @@ struct operations {
     template <class F>
     static denizen_status nonzero(void *context, const std::uint8_t *cells, std::ptrdiff_t stride,
                                   std::size_t count, std::uint8_t *results,
-                                  std::ptrdiff_t result_stride, denizen_report *report) noexcept
+                                  std::ptrdiff_t result_stride, denizen_error *error_out) noexcept
     {
         F &truth = *static_cast<F *>(static_cast<hooks *>(context)->nonzero);
         cell_input<T, Cell> input;
-        return batch(report, count, [&] {
+        return batch(error_out, count, [&] {
             *results = static_cast<bool>(truth(input.get(cells))) ? 1 : 0;
             cells += stride;
             results += result_stride;
@@ -145,9 +145,9 @@ struct operations {
                                      std::size_t *bytes) noexcept
     {
         F &owned = *static_cast<F *>(static_cast<hooks *>(context)->heap_bytes);
-        constexpr std::size_t own = Cell::kind == storage::boxed ? sizeof(T) : 0;
-        denizen_report report;
-        return batch(&report, count, [&] {
+        constexpr std::size_t own = Cell::stored_as == storage::boxed ? sizeof(T) : 0;
+        denizen_error error_out;
+        return batch(&error_out, count, [&] {
             if (!Cell::vacant(cells)) {
                 *bytes += own + static_cast<std::size_t>(owned(*Cell::object(cells)));
             }
@@ -158,10 +158,10 @@ struct operations {
     /** Hash of one value. */
     template <class F>
     static denizen_status hash(void *context, const std::uint8_t *cell, std::int64_t *result,
-                               denizen_report *report) noexcept
+                               denizen_error *error_out) noexcept
     {
         F &function = *static_cast<F *>(static_cast<hooks *>(context)->hash);
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             cell_input<T, Cell> input;
             const auto value = static_cast<std::int64_t>(function(input.get(cell)));
             /* Python keeps -1 for errors. */
@@ -173,10 +173,10 @@ struct operations {
 /** A value that the author gave, built in vacant cells. */
 template <class T, class Cell, class F>
 inline denizen_status construct_identity(void *context, std::uint8_t *cells, std::ptrdiff_t stride,
-                                         std::size_t count, denizen_report *report) noexcept
+                                         std::size_t count, denizen_error *error_out) noexcept
 {
     F &make = *static_cast<F *>(context);
-    return batch(report, count, [&] {
+    return batch(error_out, count, [&] {
         Cell::emplace_from(cells, [&]() -> T { return make(); });
         cells += stride;
     });

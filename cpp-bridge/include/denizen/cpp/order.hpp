@@ -206,9 +206,9 @@ template <class T, class Cell, class MakeOrder>
 struct ordering {
     static denizen_status compare(void *context, const std::uint8_t *left,
                                   const std::uint8_t *right, std::int32_t *result,
-                                  denizen_report *report) noexcept
+                                  denizen_error *error_out) noexcept
     {
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             cell_input<T, Cell> left_input, right_input;
             *result = three_way<T>(MakeOrder::make(context), left_input.get(left),
                                    right_input.get(right));
@@ -216,9 +216,9 @@ struct ordering {
     }
 
     static denizen_status sort(void *context, std::uint8_t *cells, std::size_t count,
-                               denizen_report *report) noexcept
+                               denizen_error *error_out) noexcept
     {
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             cell_input<T, Cell> input;
             const auto order = MakeOrder::make(context);
             bool all_ordered = true;
@@ -241,9 +241,9 @@ struct ordering {
 
     static denizen_status argsort(void *context, const std::uint8_t *cells, std::ptrdiff_t stride,
                                   std::size_t count, std::ptrdiff_t *indices,
-                                  denizen_report *report) noexcept
+                                  denizen_error *error_out) noexcept
     {
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             cell_input<T, Cell> input;
             const auto order = MakeOrder::make(context);
             const auto value = [&](const std::uint8_t *item) -> const T & {
@@ -286,9 +286,9 @@ struct keyed_ordering {
     };
 
     static denizen_status sort(void *context, std::uint8_t *cells, std::size_t count,
-                               denizen_report *report) noexcept
+                               denizen_error *error_out) noexcept
     {
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             const std::vector<item> items = sorted(context, cells, Cell::size, count);
             std::vector<std::uint8_t> moved(count * Cell::size);
             std::uint8_t *to = moved.data();
@@ -305,9 +305,9 @@ struct keyed_ordering {
 
     static denizen_status argsort(void *context, const std::uint8_t *cells, std::ptrdiff_t stride,
                                   std::size_t count, std::ptrdiff_t *indices,
-                                  denizen_report *report) noexcept
+                                  denizen_error *error_out) noexcept
     {
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             for (const item &next : sorted(context, cells, stride, count)) {
                 *indices++ = next.index;
             }
@@ -342,14 +342,14 @@ private:
     static std::int32_t compare(const hooks &known, const std::uint8_t *left,
                                 const std::uint8_t *right)
     {
-        denizen_report report;
-        report.struct_size = sizeof report;
-        report.kind = DENIZEN_ERROR_RUNTIME;
-        report.message[0] = '\0';
+        denizen_error error_out;
+        error_out.struct_size = sizeof error_out;
+        error_out.kind = DENIZEN_ERROR_RUNTIME;
+        error_out.message[0] = '\0';
         std::int32_t result = 0;
-        if (known.compare_cells(const_cast<hooks *>(&known), left, right, &result, &report) !=
+        if (known.compare_cells(const_cast<hooks *>(&known), left, right, &result, &error_out) !=
             DENIZEN_OK) {
-            throw error(static_cast<error_kind>(report.kind), report.message);
+            throw error(static_cast<error_kind>(error_out.kind), error_out.message);
         }
         return result;
     }

@@ -80,14 +80,14 @@ public:
     template <shape Shape>
     static denizen_status run(void *context, std::uint8_t *const *arguments,
                               const std::ptrdiff_t *dimensions, const std::ptrdiff_t *strides,
-                              denizen_report *report) noexcept
+                              denizen_error *error_out) noexcept
     {
         products code{*static_cast<Fused *>(context)};
         std::uint8_t *x = arguments[0], *y = arguments[1], *out = arguments[2];
         const std::ptrdiff_t *sizes = dimensions + 1, *core = strides + 3;
         std::size_t done = 0;
         const auto count = static_cast<std::size_t>(dimensions[0]);
-        const denizen_status status = guarded(report, [&] {
+        const denizen_status status = guarded(error_out, [&] {
             for (; done < count; done++) {
                 code.template one<Shape>(x, y, out, sizes, core);
                 x += strides[0];
@@ -96,7 +96,7 @@ public:
             }
         });
         if (status != DENIZEN_OK) {
-            report->done = done;
+            error_out->done = done;
         }
         return status;
     }

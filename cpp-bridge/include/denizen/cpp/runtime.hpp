@@ -66,7 +66,7 @@ struct handle {
     /** NULL: neither registered nor imported by this module. */
     const denizen_element *element = nullptr;
     /** How objects sit in their cells. */
-    storage kind = storage::boxed;
+    storage stored_as = storage::boxed;
     /** What a zero cell means; `zero::vacant` where the cell is tagged or boxed. */
     zero zero_meaning = zero::vacant;
     /** Bytes of a cell. */
@@ -93,10 +93,10 @@ inline handle handle_of;
  * different modules look the same; do not share those.)
  */
 template <class T>
-inline std::string language_name(storage kind)
+inline std::string language_name(storage stored_as)
 {
-    const char *how = kind == storage::inline_cells ? "inline"
-                      : kind == storage::tagged     ? "tagged"
+    const char *how = stored_as == storage::inline_cells ? "inline"
+                      : stored_as == storage::tagged     ? "tagged"
                                                     : "boxed";
     return std::string("C++ ") + typeid(T).name() + ", " + how;
 }
@@ -118,7 +118,7 @@ inline void set_handle(const denizen_element *element, const char *name, bool ha
 {
     handle found;
     found.element = element;
-    found.kind = Cell::kind;
+    found.stored_as = Cell::stored_as;
     found.zero_meaning = Cell::zero_meaning;
     found.size = Cell::size;
     found.align = Cell::align;

@@ -139,7 +139,7 @@ struct cell<T, storage::inline_cells> {
     static_assert(alignof(T) <= largest_alignment,
                   "denizen: NumPy aligns to at most 16 bytes: choose storage::boxed");
 
-    static constexpr storage kind = storage::inline_cells;
+    static constexpr storage stored_as = storage::inline_cells;
     static constexpr zero zero_meaning = zero_bytes<T>::value;
     static constexpr std::size_t size = sizeof(T);
     static constexpr std::size_t align = alignof(T);
@@ -195,7 +195,7 @@ struct cell<T, storage::tagged> {
         unsigned char tag;
     };
 
-    static constexpr storage kind = storage::tagged;
+    static constexpr storage stored_as = storage::tagged;
     static constexpr zero zero_meaning = zero::vacant;
     static constexpr std::size_t size = sizeof(layout);
     static constexpr std::size_t align = alignof(layout);
@@ -242,7 +242,7 @@ struct cell<T, storage::tagged> {
 
 template <class T>
 struct cell<T, storage::boxed> {
-    static constexpr storage kind = storage::boxed;
+    static constexpr storage stored_as = storage::boxed;
     static constexpr zero zero_meaning = zero::vacant;
     static constexpr std::size_t size = sizeof(T *);
     static constexpr std::size_t align = alignof(T *);

@@ -79,44 +79,44 @@ template <class T, class Cell>
 struct conversions {
     template <class F>
     static denizen_status to_text(void *context, const std::uint8_t *cell, denizen_sink *sink,
-                                  denizen_report *report) noexcept
+                                  denizen_error *error_out) noexcept
     {
         F &text = *static_cast<F *>(static_cast<hooks *>(context)->to_text);
-        return save_with(text, cell, sink, report);
+        return save_with(text, cell, sink, error_out);
     }
 
     template <class F>
     static denizen_status save(void *context, const std::uint8_t *cell, denizen_sink *sink,
-                               denizen_report *report) noexcept
+                               denizen_error *error_out) noexcept
     {
         F &function = *static_cast<F *>(static_cast<hooks *>(context)->save);
-        return save_with(function, cell, sink, report);
+        return save_with(function, cell, sink, error_out);
     }
 
     template <class F>
     static denizen_status from_text(void *context, std::uint8_t *cell, const std::uint8_t *bytes,
-                                    std::size_t size, denizen_report *report) noexcept
+                                    std::size_t size, denizen_error *error_out) noexcept
     {
         F &parse = *static_cast<F *>(static_cast<hooks *>(context)->from_text);
-        return load_with(parse, cell, bytes, size, report);
+        return load_with(parse, cell, bytes, size, error_out);
     }
 
     template <class F>
     static denizen_status load(void *context, std::uint8_t *cell, const std::uint8_t *bytes,
-                               std::size_t size, denizen_report *report) noexcept
+                               std::size_t size, denizen_error *error_out) noexcept
     {
         F &function = *static_cast<F *>(static_cast<hooks *>(context)->load);
-        return load_with(function, cell, bytes, size, report);
+        return load_with(function, cell, bytes, size, error_out);
     }
 
     /** Pickles as text, but only a value that its text gives back. */
     template <class Text, class Parse>
     static denizen_status save_checked_text(void *context, const std::uint8_t *cell,
-                                            denizen_sink *sink, denizen_report *report) noexcept
+                                            denizen_sink *sink, denizen_error *error_out) noexcept
     {
         Text &text = *static_cast<Text *>(static_cast<hooks *>(context)->to_text);
         Parse &parse = *static_cast<Parse *>(static_cast<hooks *>(context)->from_text);
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             cell_input<T, Cell> input;
             const T &value = input.get(cell);
             const std::string written(text(value));
@@ -138,16 +138,16 @@ struct conversions {
 
     template <class F>
     static PyObject *to_python(void *context, const std::uint8_t *cell,
-                               denizen_report *report) noexcept
+                               denizen_error *error_out) noexcept
     {
         F &function = *static_cast<F *>(static_cast<hooks *>(context)->to_python);
         PyObject *object = nullptr;
-        const denizen_status status = guarded(report, [&] {
+        const denizen_status status = guarded(error_out, [&] {
             cell_input<T, Cell> input;
             object = new_reference(function(input.get(cell)));
         });
         if (status == DENIZEN_OK && object == nullptr && !PyErr_Occurred()) {
-            (void)denizen_fail(report, DENIZEN_ERROR_RUNTIME,
+            (void)denizen_fail(error_out, DENIZEN_ERROR_RUNTIME,
                                "to_python returned NULL without an exception");
         }
         return status == DENIZEN_OK ? object : nullptr;
@@ -155,10 +155,10 @@ struct conversions {
 
     template <class F>
     static denizen_status from_python(void *context, std::uint8_t *cell, PyObject *object,
-                                      denizen_report *report) noexcept
+                                      denizen_error *error_out) noexcept
     {
         F &function = *static_cast<F *>(static_cast<hooks *>(context)->from_python);
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             put_ready([&]() -> decltype(auto) { return function(object); }, cell);
         });
     }
@@ -166,9 +166,9 @@ struct conversions {
 private:
     template <class F>
     static denizen_status save_with(F &function, const std::uint8_t *cell, denizen_sink *sink,
-                                    denizen_report *report) noexcept
+                                    denizen_error *error_out) noexcept
     {
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             cell_input<T, Cell> input;
             const auto bytes = function(input.get(cell));
             using result = remove_cvref<decltype(bytes)>;
@@ -186,9 +186,9 @@ private:
 
     template <class F>
     static denizen_status load_with(F &function, std::uint8_t *cell, const std::uint8_t *bytes,
-                                    std::size_t size, denizen_report *report) noexcept
+                                    std::size_t size, denizen_error *error_out) noexcept
     {
-        return guarded(report, [&] {
+        return guarded(error_out, [&] {
             put_ready([&]() -> decltype(auto) { return call_load(function, bytes, size); }, cell);
         });
     }

@@ -15,7 +15,7 @@
 
 #include <denizen/cpp/any_cell.hpp>
 #include <denizen/cpp/iterator.hpp>
-#include <denizen/cpp/lent.hpp>
+#include <denizen/cpp/borrowed_cells.hpp>
 #include <denizen/cpp/span.hpp>
 
 namespace denizen __attribute__((visibility("hidden"))) {
@@ -75,13 +75,13 @@ public:
         static_assert(!std::is_volatile_v<T> && !std::is_reference_v<T>,
                       "denizen: a view is over T or const T");
         const auto &element = detail::registered<value>();
-        cells_ = std::make_unique<detail::lent_cells>(
-            detail::object_of(array), element.element, element.kind,
+        cells_ = std::make_unique<detail::borrowed_cells>(
+            detail::object_of(array), element.element, element.stored_as,
             flags(policy));
         /* NumPy's own functions make no cells that overlap by a part, but strides can be set to
          * anything. Cells that are the same (a broadcast array) are read, not written. */
         constexpr bool reads = std::is_const_v<T>;
-        if (!cells_->disjoint(detail::cell_size<value>(element.kind), reads)) {
+        if (!cells_->disjoint(detail::cell_size<value>(element.stored_as), reads)) {
             throw error(error_kind::borrow,
                         std::string("cells of the array overlap, so they cannot be lent") +
                             (reads ? "" : " to write"));
@@ -141,8 +141,8 @@ public:
     {
         assert(inside(indices...));
         unsigned char *cell = locate(indices...);
-        assert(!detail::cell_is_vacant<value>(cells_->kind(), cell));
-        return *detail::object_in<value>(cells_->kind(), cell);
+        assert(!detail::cell_is_vacant<value>(cells_->stored_as(), cell));
+        return *detail::object_in<value>(cells_->stored_as(), cell);
     }
     /** The element of a one-dimensional array. Unchecked but in debug builds, which assert. */
     template <class Index>
@@ -175,9 +175,9 @@ public:
     {
         check(indices...);
         unsigned char *cell = locate(indices...);
-        return detail::cell_is_vacant<value>(cells_->kind(), cell)
+        return detail::cell_is_vacant<value>(cells_->stored_as(), cell)
                    ? nullptr
-                   : detail::object_in<value>(cells_->kind(), cell);
+                   : detail::object_in<value>(cells_->stored_as(), cell);
     }
 
     /** All elements in C order: the last index runs fastest. Random access. */
@@ -207,7 +207,7 @@ public:
     T *data() const
     {
         detail::require_inline<value>();
-        if (cells_->kind() != storage::inline_cells) {
+        if (cells_->stored_as() != storage::inline_cells) {
             throw error(error_kind::type,
                         std::string(detail::registered<value>().name) +
                             " is registered with a storage that is not inline, so its objects are "
@@ -274,7 +274,7 @@ private:
         }
     }
 
-    std::unique_ptr<detail::lent_cells> cells_;
+    std::unique_ptr<detail::borrowed_cells> cells_;
     unsigned char *data_ = nullptr;
     const std::ptrdiff_t *strides_ = nullptr;
 };

@@ -77,9 +77,9 @@ public:
         if (vtable_.construct == nullptr) {
             return {cells.count == 0, 0, "no default value"};
         }
-        return call(cells.count, [&](denizen_report *report) {
+        return call(cells.count, [&](denizen_error *error_out) {
             return vtable_.construct(vtable_.context, cells.first, cells.stride, cells.count,
-                                     report);
+                                     error_out);
         });
     }
     /** Copies to vacant cells. */
@@ -88,18 +88,18 @@ public:
         if (!copyable()) {
             return {to.count == 0, 0, "not copyable"};
         }
-        return call(to.count, [&](denizen_report *report) {
+        return call(to.count, [&](denizen_error *error_out) {
             return vtable_.copy_construct(vtable_.context, to.first, to.stride, from.first,
-                                          from.stride, to.count, report);
+                                          from.stride, to.count, error_out);
         });
     }
     /** Copies to live cells; a type without assignment gets another object. */
     outcome assign(run_of_cells to, run_of_cells from) const
     {
         if (vtable_.assign != nullptr) {
-            return call(to.count, [&](denizen_report *report) {
+            return call(to.count, [&](denizen_error *error_out) {
                 return vtable_.assign(vtable_.context, to.first, to.stride, from.first,
-                                      from.stride, to.count, report);
+                                      from.stride, to.count, error_out);
             });
         }
         for (std::size_t index = 0; index < to.count; index++) {
@@ -192,8 +192,8 @@ public:
     /** Sorts contiguous cells. */
     outcome sort(run_of_cells cells) const
     {
-        return call(cells.count, [&](denizen_report *report) {
-            return vtable_.sort(vtable_.context, cells.first, cells.count, report);
+        return call(cells.count, [&](denizen_error *error_out) {
+            return vtable_.sort(vtable_.context, cells.first, cells.count, error_out);
         });
     }
     /** Moves one cell as bytes; what lived in the destination ends. */
@@ -238,15 +238,15 @@ public:
     template <class F>
     static outcome call(std::size_t count, F &&function)
     {
-        denizen_report report;
-        report.struct_size = sizeof report;
-        report.kind = 0;
-        report.done = 0;
-        report.message[0] = '\0';
+        denizen_error error_out;
+        error_out.struct_size = sizeof error_out;
+        error_out.kind = 0;
+        error_out.done = 0;
+        error_out.message[0] = '\0';
         denizen_status status;
         {
             const armed watch;
-            status = function(&report);
+            status = function(&error_out);
         }
         if (heap.broken != rule::none) {
             const rule broken = heap.broken;
@@ -256,13 +256,13 @@ public:
         if (status == DENIZEN_OK) {
             return {};
         }
-        if (status != DENIZEN_FAILED || report.done > count ||
-            std::memchr(report.message, 0, sizeof report.message) == nullptr) {
+        if (status != DENIZEN_FAILED || error_out.done > count ||
+            std::memchr(error_out.message, 0, sizeof error_out.message) == nullptr) {
             fail(rule::contract, "a function returned status " + std::to_string(status) +
-                                     ", done " + std::to_string(report.done) + " of " +
+                                     ", done " + std::to_string(error_out.done) + " of " +
                                      std::to_string(count));
         }
-        return {false, report.done, report.message};
+        return {false, error_out.done, error_out.message};
     }
 
 private:
@@ -287,9 +287,9 @@ private:
         if (vtable_.destroy == nullptr) {
             return {};
         }
-        return call(cells.count, [&](denizen_report *report) {
+        return call(cells.count, [&](denizen_error *error_out) {
             return vtable_.destroy(vtable_.context, cells.first, cells.stride, cells.count,
-                                   report);
+                                   error_out);
         });
     }
     outcome replace(std::uint8_t *to, run_of_cells from) const

@@ -4,7 +4,7 @@
 #ifndef DENIZEN_TESTING_EQUALITY_HPP
 #define DENIZEN_TESTING_EQUALITY_HPP
 
-#include <denizen/testing/guest.hpp>
+#include <denizen/testing/fault_injected.hpp>
 
 #include <memory>
 
@@ -47,9 +47,9 @@ struct equality<std::shared_ptr<T>, std::enable_if_t<std::is_object_v<T> && !std
     : pointed_equality<std::shared_ptr<T>> {};
 
 template <class T>
-struct equality<guest<T>> {
+struct equality<fault_injected<T>> {
     static constexpr bool known = equality<T>::known;
-    static bool same(const guest<T> &left, const guest<T> &right)
+    static bool same(const fault_injected<T> &left, const fault_injected<T> &right)
     {
         return equality<T>::same(left.value, right.value);
     }

@@ -113,7 +113,7 @@ inline const operation_shape &shape_of(op what)
 /** The operation that eight bytes stand for. */
 inline operation operation_of(const std::uint8_t *bytes)
 {
-    const std::uint32_t kind = bytes[0] % 64, slot = bytes[1];
+    const std::uint32_t opcode = bytes[0] % 64, slot = bytes[1];
     const auto wide = [](std::uint8_t low, std::uint8_t high) -> std::uint32_t {
         return static_cast<std::uint32_t>(low | high << 8);
     };
@@ -123,45 +123,45 @@ inline operation operation_of(const std::uint8_t *bytes)
     };
     /* Mostly soon, so that it happens while something has been done already. */
     const std::uint32_t after = (bytes[3] & 2) == 0 ? bytes[2] % 8U : bytes[2];
-    if (kind < 4) {
+    if (opcode < 4) {
         return {op::allocate, {slot, first, bytes[4]}};
-    } else if (kind == 4) {
+    } else if (opcode == 4) {
         return {op::bind, {slot}};
-    } else if (kind < 10) {
+    } else if (opcode < 10) {
         return {op::resize, {slot, first, bytes[4]}};
-    } else if (kind < 12) {
+    } else if (opcode < 12) {
         return run(op::construct);
-    } else if (kind < 18) {
+    } else if (opcode < 18) {
         return run(op::materialise);
-    } else if (kind < 20) {
+    } else if (opcode < 20) {
         return run(op::destroy);
-    } else if (kind < 23) {
+    } else if (opcode < 23) {
         return run(op::set);
-    } else if (kind < 26) {
+    } else if (opcode < 26) {
         return run(op::loop);
-    } else if (kind < 29) {
+    } else if (opcode < 29) {
         return run(op::copy);
-    } else if (kind < 32) {
+    } else if (opcode < 32) {
         return run(op::relocate);
-    } else if (kind == 32) {
+    } else if (opcode == 32) {
         return run(op::permute);
-    } else if (kind == 33) {
+    } else if (opcode == 33) {
         return {op::clear, {slot}};
-    } else if (kind == 34) {
+    } else if (opcode == 34) {
         return {op::free, {slot}};
-    } else if (kind == 35) {
+    } else if (opcode == 35) {
         return {op::lookup, {slot, first}};
-    } else if (kind == 36) {
+    } else if (opcode == 36) {
         return {op::wild, {first | second << 16, bytes[6]}};
-    } else if (kind < 40) {
+    } else if (opcode < 40) {
         return {op::fail_allocation, {bytes[2] % 4U}};
-    } else if (kind < 46) {
+    } else if (opcode < 46) {
         return {op::fail_element, {after, bytes[3] & 1U}};
-    } else if (kind < 48) {
+    } else if (opcode < 48) {
         return {op::fail_destructor, {after}};
-    } else if (kind < 56) {
+    } else if (opcode < 56) {
         return run(op::put);
-    } else if (kind < 60) {
+    } else if (opcode < 60) {
         return run(op::compute);
     }
     return run(op::sort);

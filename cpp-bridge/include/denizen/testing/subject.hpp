@@ -93,7 +93,7 @@ public:
     const char *file() const noexcept { return file_; }
 
 protected:
-    /** Runs a sequence on T and on its guest; how many blocks of memory are left. */
+    /** Runs a sequence on T and on fault_injected<T>; how many blocks of memory are left. */
     virtual long attempt(const std::vector<operation> &operations) = 0;
     virtual std::string value_name(std::uint32_t number) = 0;
 
@@ -104,17 +104,17 @@ private:
 
 template <class T, storage Storage, class Make>
 class subject_of : public subject {
-    using stand_in = guest<T>;
+    using stand_in = fault_injected<T>;
 
 public:
     subject_of(element<T, Storage> type, Make make, std::string name, const char *file)
         : subject(std::move(name), file), type_(std::move(type)), make_(std::move(make)),
-          guest_type_("guest"), vtable_(vtable_of::make(type_))
+          fault_injected_type_("fault-injected"), vtable_(vtable_of::make(type_))
     {
         if constexpr (std::is_move_constructible_v<T> &&
                       denizen::detail::cell<T, Storage>::zero_meaning != zero::default_value) {
             if (vtable_of::has_own_default(type_)) {
-                guest_type_.default_with([]() -> stand_in {
+                fault_injected_type_.default_with([]() -> stand_in {
                     const auto value = []() -> T {
                         denizen::detail::probe_memory<T> room;
                         denizen::detail::default_of<T>.make(denizen::detail::default_of<T>.state,
@@ -129,7 +129,7 @@ public:
                 });
             }
         }
-        guest_vtable_ = vtable_of::make(guest_type_);
+        fault_injected_vtable_ = vtable_of::make(fault_injected_type_);
         say_incomparable(this->name());
     }
 
@@ -142,11 +142,11 @@ protected:
     {
         const long blocks = heap.live;
         run_on<T>(vtable_, operations);
-        const long guests = guests_alive<T>;
-        run_on<stand_in>(guest_vtable_, operations);
+        const long alive = fault_injected_alive<T>;
+        run_on<stand_in>(fault_injected_vtable_, operations);
         /* Where zero bytes are a value, objects begin and end without a constructor or destructor. */
-        if (guest_vtable_.zero_bytes != DENIZEN_ZERO_DEFAULT && guests_alive<T> != guests) {
-            fail(rule::balance, std::to_string(guests_alive<T> - guests) +
+        if (fault_injected_vtable_.zero_bytes != DENIZEN_ZERO_DEFAULT && fault_injected_alive<T> != alive) {
+            fail(rule::balance, std::to_string(fault_injected_alive<T> - alive) +
                                     " more objects were built than destroyed");
         }
         return heap.live - blocks;
@@ -177,8 +177,8 @@ private:
 
     element<T, Storage> type_;
     Make make_;
-    element<stand_in, Storage> guest_type_;
-    denizen_element_vtable vtable_, guest_vtable_{};
+    element<stand_in, Storage> fault_injected_type_;
+    denizen_element_vtable vtable_, fault_injected_vtable_{};
 };
 
 /** The name of a T as C++ writes it. */

@@ -32,7 +32,7 @@ public:
     /** Its destructor promises not to throw. */
     bool ends_quietly = true;
     /** It throws where it is told to. */
-    bool is_guest = false;
+    bool is_fault_injected = false;
     /** Objects can be copied by a loop. */
     bool computes = false;
 
@@ -63,7 +63,7 @@ public:
     }
 };
 
-/** Makes the values of an element type E: T, or the guest of it. */
+/** Makes the values of an element type E: T, or fault_injected<T>. */
 template <class E, class T, class Make>
 class maker {
 public:
@@ -88,27 +88,27 @@ private:
 };
 
 /** Plans that wait while the lifecheck itself uses the type. */
-class no_mishaps {
+class no_faults {
 public:
-    no_mishaps() noexcept : allocation_(heap.countdown), mishap_(planned)
+    no_faults() noexcept : allocation_(heap.countdown), plan_(planned)
     {
         heap.countdown = -1;
-        planned = mishap();
+        planned = fault_plan();
     }
-    no_mishaps(const no_mishaps &) = delete;
-    no_mishaps &operator=(const no_mishaps &) = delete;
-    ~no_mishaps()
+    no_faults(const no_faults &) = delete;
+    no_faults &operator=(const no_faults &) = delete;
+    ~no_faults()
     {
         heap.countdown = allocation_;
-        planned = mishap_;
+        planned = plan_;
     }
 
 private:
     long allocation_;
-    mishap mishap_;
+    fault_plan plan_;
 };
 
-/** The functions of an element type E, which is T or its guest. */
+/** The functions of an element type E, which is T or fault_injected<T>. */
 template <class E, storage Storage, class T, class Make>
 class typed_functions final : public value_functions {
     using cell = denizen::detail::cell<E, Storage>;
@@ -118,7 +118,7 @@ public:
     explicit typed_functions(Make &make) : make_(make)
     {
         ends_quietly = std::is_nothrow_destructible_v<E>;
-        is_guest = !std::is_same_v<E, T>;
+        is_fault_injected = !std::is_same_v<E, T>;
         computes = is_copyable<E>::value && std::is_copy_assignable_v<E>;
     }
     ~typed_functions() override
@@ -212,7 +212,7 @@ public:
             std::string shown;
             try {
                 if (const E *known = reference(number)) {
-                    const no_mishaps calm;
+                    const no_faults calm;
                     shown = denizen::detail::natural_text<T>()(bare(*known));
                 }
             } catch (...) {
@@ -244,8 +244,8 @@ private:
     template <class F>
     static outcome guarded(F &&function)
     {
-        return cell_functions::call(1, [&](denizen_report *report) {
-            return denizen::detail::guarded(report, function);
+        return cell_functions::call(1, [&](denizen_error *error_out) {
+            return denizen::detail::guarded(error_out, function);
         });
     }
     /* The loop that element<E>::loop makes of a callable. */
@@ -256,14 +256,14 @@ private:
         using loop = denizen::detail::loop_for<E, cell, F, Writes, false, Inputs,
                                                denizen::detail::list<E>>;
         const auto dimensions = static_cast<std::ptrdiff_t>(count);
-        return cell_functions::call(count, [&](denizen_report *report) {
-            return loop::code::run(&function, arguments, &dimensions, strides, report);
+        return cell_functions::call(count, [&](denizen_error *error_out) {
+            return loop::code::run(&function, arguments, &dimensions, strides, error_out);
         });
     }
     /* False where `==` throws too: then nobody can tell. */
     static bool same(const E &left, const E &right, bool unknown = true)
     {
-        const no_mishaps calm;
+        const no_faults calm;
         const armed watch;
         try {
             return equality<E>::same(left, right);
@@ -289,7 +289,7 @@ private:
     }
     E *build_reference(std::uint32_t number) const
     {
-        const no_mishaps calm;
+        const no_faults calm;
         const armed watch;
         try {
             if (number == default_number) {
@@ -307,7 +307,7 @@ private:
         if (object == nullptr) {
             return;
         }
-        const no_mishaps calm;
+        const no_faults calm;
         const armed watch;
         try {
             object->~E();

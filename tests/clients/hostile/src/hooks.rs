@@ -64,7 +64,7 @@ struct Armed {
     times: i64,
 }
 
-struct Place {
+struct HookState {
     /// Whether `armed` is worth a look.
     is_armed: AtomicBool,
     armed: Mutex<Option<Armed>>,
@@ -72,8 +72,8 @@ struct Place {
     fired: AtomicI64,
 }
 
-static PLACES: [Place; COUNT] = [const {
-    Place {
+static HOOKS: [HookState; COUNT] = [const {
+    HookState {
         is_armed: AtomicBool::new(false),
         armed: Mutex::new(None),
         calls: AtomicI64::new(0),
@@ -117,32 +117,32 @@ pub fn name(hook: Hook) -> &'static str {
 /// # Errors
 /// What the Python function raised, or returned as a text.
 pub fn come_by(hook: Hook) -> Result<(), String> {
-    let place = &PLACES[hook as usize];
-    place.calls.fetch_add(1, Relaxed);
-    if !place.is_armed.load(Relaxed) || DEPTH.get() >= DEEPEST.load(Relaxed) {
+    let hook = &HOOKS[hook as usize];
+    hook.calls.fetch_add(1, Relaxed);
+    if !hook.is_armed.load(Relaxed) || DEPTH.get() >= DEEPEST.load(Relaxed) {
         return Ok(());
     }
     // At the interpreter's end there is nothing to call.
-    Python::try_attach(|py| call(py, place)).unwrap_or(Ok(()))
+    Python::try_attach(|py| call(py, hook)).unwrap_or(Ok(()))
 }
 
-fn call(py: Python<'_>, place: &Place) -> Result<(), String> {
+fn call(py: Python<'_>, hook: &HookState) -> Result<(), String> {
     let callable = {
         // Held under the GIL only, by code that keeps it.
-        let mut armed = locked(&place.armed);
+        let mut armed = locked(&hook.armed);
         let Some(armed) = armed.as_mut() else { return Ok(()) };
         if armed.after > 0 {
             armed.after -= 1;
             return Ok(());
         }
         if armed.times == 0 {
-            place.is_armed.store(false, Relaxed);
+            hook.is_armed.store(false, Relaxed);
             return Ok(());
         }
         armed.times -= 1;
         armed.callable.clone_ref(py)
     };
-    place.fired.fetch_add(1, Relaxed);
+    hook.fired.fetch_add(1, Relaxed);
     // A destructor may run while an exception is on its way, and NumPy copies some arrays once more
     // after a copy has failed; what is called must not see it.
     let pending = PyErr::take(py);
@@ -163,11 +163,11 @@ fn call(py: Python<'_>, place: &Place) -> Result<(), String> {
     result
 }
 
-fn hook_of(name: &str) -> PyResult<&'static Place> {
+fn hook_of(name: &str) -> PyResult<&'static HookState> {
     NAMES
         .iter()
         .position(|known| *known == name)
-        .map(|index| &PLACES[index])
+        .map(|index| &HOOKS[index])
         .ok_or_else(|| PyValueError::new_err(format!("no hook {name:?}; there are {NAMES:?}")))
 }
 
@@ -182,13 +182,13 @@ pub fn hooks() -> Vec<&'static str> {
 #[pyfunction]
 #[pyo3(signature = (hook, callable, after=0, times=1))]
 pub fn on(hook: &str, callable: Option<Py<PyAny>>, after: i64, times: i64) -> PyResult<()> {
-    let place = hook_of(hook)?;
+    let hook = hook_of(hook)?;
     let is_armed = callable.is_some();
     let old = {
-        let mut armed = locked(&place.armed);
+        let mut armed = locked(&hook.armed);
         std::mem::replace(&mut *armed, callable.map(|callable| Armed { callable, after, times }))
     };
-    place.is_armed.store(is_armed, Relaxed);
+    hook.is_armed.store(is_armed, Relaxed);
     // What Python gave may do something when it goes.
     drop(old);
     Ok(())
@@ -197,9 +197,9 @@ pub fn on(hook: &str, callable: Option<Py<PyAny>>, after: i64, times: i64) -> Py
 /// No hook calls anything.
 #[pyfunction]
 pub fn off() {
-    for place in &PLACES {
-        place.is_armed.store(false, Relaxed);
-        let old = locked(&place.armed).take();
+    for hook in &HOOKS {
+        hook.is_armed.store(false, Relaxed);
+        let old = locked(&hook.armed).take();
         drop(old);
     }
 }
@@ -216,8 +216,8 @@ pub fn set_depth(depth: usize) {
 pub fn calls() -> Vec<(&'static str, i64, i64)> {
     NAMES
         .iter()
-        .zip(&PLACES)
-        .map(|(name, place)| (*name, place.calls.swap(0, Relaxed), place.fired.swap(0, Relaxed)))
+        .zip(&HOOKS)
+        .map(|(name, hook)| (*name, hook.calls.swap(0, Relaxed), hook.fired.swap(0, Relaxed)))
         .collect()
 }
 

@@ -10,10 +10,10 @@ mod text;
 use denizen::Casting;
 use hooks::{Hook, violation};
 use pyo3::{exceptions::PyTypeError, prelude::*};
-use text::{KINDS, Text, whole};
+use text::{CASES, Text, whole};
 
 /// The types, by the number that tells them apart: what each is in its own words.
-const TYPES: [(&str, &str); KINDS] = [
+const TYPES: [(&str, &str); CASES] = [
     ("Held", "loops hold the GIL, destruction does not ask for it"),
     ("Gil", "everything holds the GIL"),
     ("Boxed", "as Held, in memory of its own"),
@@ -25,7 +25,7 @@ const TYPES: [(&str, &str); KINDS] = [
 
 /// What all types can do but copies.
 macro_rules! describe {
-    ($builder:expr, $kind:literal) => {
+    ($builder:expr, $case:literal) => {
         $builder
             .default()
             .arithmetic()
@@ -35,45 +35,45 @@ macro_rules! describe {
             .hash()
             .default_is_zero()
             .linear_algebra()
-            .nonzero(Text::<$kind>::truth)
-            .heap_bytes(Text::<$kind>::heap_bytes)
-            .codec(Text::<$kind>::save, Text::<$kind>::load)
-            .one(|| Text::<$kind>::from_number(Hook::Identity, 1).unwrap_or_else(|_| Text::of(1)))
-            .unary_in_place("square", |out: &mut Text<$kind>, x: &Text<$kind>| {
+            .nonzero(Text::<$case>::truth)
+            .heap_bytes(Text::<$case>::heap_bytes)
+            .codec(Text::<$case>::save, Text::<$case>::load)
+            .one(|| Text::<$case>::from_number(Hook::Identity, 1).unwrap_or_else(|_| Text::of(1)))
+            .unary_in_place("square", |out: &mut Text<$case>, x: &Text<$case>| {
                 let value = x.value().wrapping_mul(x.value());
                 out.become_in_place(Hook::InPlace, value, &[x])
             })
-            .binary_in_place("fmod", |out: &mut Text<$kind>, x: &_, y: &Text<$kind>| {
+            .binary_in_place("fmod", |out: &mut Text<$case>, x: &_, y: &Text<$case>| {
                 let value = x.value().checked_rem(y.value()).unwrap_or(0);
                 out.become_in_place(Hook::InPlaceBinary, value, &[x, y])
             })
-            .binary("divide", |x: &Text<$kind>, y: &Text<$kind>| {
+            .binary("divide", |x: &Text<$case>, y: &Text<$case>| {
                 Text::hook(Hook::Multiply, &[x, y])?;
                 let value = x.value().checked_div(y.value());
                 value.map(Text::of).ok_or_else(|| denizen::Error::zero_division("by zero"))
             })
-            .unary("absolute", |x: &Text<$kind>| {
+            .unary("absolute", |x: &Text<$case>| {
                 Text::from_number(Hook::Negative, x.to_number(Hook::Negative)?.wrapping_abs())
             })
-            .predicate("isfinite", |x: &Text<$kind>| x.to_number(Hook::Predicate).map(|_| true))
-            .unary_pair("modf", |x: &Text<$kind>| {
+            .predicate("isfinite", |x: &Text<$case>| x.to_number(Hook::Predicate).map(|_| true))
+            .unary_pair("modf", |x: &Text<$case>| {
                 Text::hook(Hook::Pair, &[x])?;
                 Ok::<_, denizen::Error>((Text::of(0), Text::of(x.value())))
             })
-            .binary_with("left_shift", |x: &Text<$kind>, by: i64| {
+            .binary_with("left_shift", |x: &Text<$case>, by: i64| {
                 Text::hook(Hook::WithNumber, &[x])?;
                 Ok::<_, denizen::Error>(Text::of(x.value().wrapping_shl(by as u32)))
             })
-            .binary_from("right_shift", |from: i64, x: &Text<$kind>| {
+            .binary_from("right_shift", |from: i64, x: &Text<$case>| {
                 Text::hook(Hook::FromNumber, &[x])?;
                 Ok::<_, denizen::Error>(Text::of(from.wrapping_shr(x.value() as u32)))
             })
-            .cast_from(Casting::Safe, |x: i64| Text::<$kind>::from_number(Hook::FromInt, x))
+            .cast_from(Casting::Safe, |x: i64| Text::<$case>::from_number(Hook::FromInt, x))
             .cast_from(Casting::SameKind, |x: f64| {
-                Text::<$kind>::from_number(Hook::FromFloat, whole(x)?)
+                Text::<$case>::from_number(Hook::FromFloat, whole(x)?)
             })
-            .cast_to::<i64, _>(Casting::Unsafe, |x: &Text<$kind>| x.to_number(Hook::ToInt))
-            .cast_to::<f64, _>(Casting::Unsafe, |x: &Text<$kind>| {
+            .cast_to::<i64, _>(Casting::Unsafe, |x: &Text<$case>| x.to_number(Hook::ToInt))
+            .cast_to::<f64, _>(Casting::Unsafe, |x: &Text<$case>| {
                 x.to_number(Hook::ToFloat).map(|value| value as f64)
             })
             .from_python_with(|object| {
@@ -83,39 +83,39 @@ macro_rules! describe {
                         PyTypeError::new_err(format!("{object:?} is no whole number"))
                     })?,
                 };
-                Text::<$kind>::from_number(Hook::FromPython, value)
+                Text::<$case>::from_number(Hook::FromPython, value)
                     .map_err(|error| PyTypeError::new_err(error.to_string()))
             })
-            .documentation(TYPES[$kind].1)
+            .documentation(TYPES[$case].1)
             .module("denizen_hostile")
     };
 }
 
 /// Runs `$work` with the type of an array's elements.
-macro_rules! with_kind {
-    ($array:expr, $kind:ident => $work:expr) => {{
+macro_rules! with_case {
+    ($array:expr, $case:ident => $work:expr) => {{
         let name = $array.getattr("dtype")?.str()?.to_string();
-        let known = TYPES.iter().position(|(kind, _)| name == format!("denizen_hostile.{kind}"));
+        let known = TYPES.iter().position(|(case, _)| name == format!("denizen_hostile.{case}"));
         match known {
-            Some(0) => with_kind!(@ 0, $kind, $work),
-            Some(1) => with_kind!(@ 1, $kind, $work),
-            Some(2) => with_kind!(@ 2, $kind, $work),
-            Some(3) => with_kind!(@ 3, $kind, $work),
-            Some(4) => with_kind!(@ 4, $kind, $work),
-            Some(5) => with_kind!(@ 5, $kind, $work),
-            Some(6) => with_kind!(@ 6, $kind, $work),
+            Some(0) => with_case!(@ 0, $case, $work),
+            Some(1) => with_case!(@ 1, $case, $work),
+            Some(2) => with_case!(@ 2, $case, $work),
+            Some(3) => with_case!(@ 3, $case, $work),
+            Some(4) => with_case!(@ 4, $case, $work),
+            Some(5) => with_case!(@ 5, $case, $work),
+            Some(6) => with_case!(@ 6, $case, $work),
             _ => Err(PyTypeError::new_err(format!("{name} is none of these types"))),
         }
     }};
-    (@ $number:literal, $kind:ident, $work:expr) => {{
-        const $kind: usize = $number;
+    (@ $number:literal, $case:ident, $work:expr) => {{
+        const $case: usize = $number;
         $work
     }};
 }
 
 #[pymodule]
 fn denizen_hostile(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let named = |kind: usize| TYPES[kind].0;
+    let named = |case: usize| TYPES[case].0;
     describe!(denizen::element::<Text<0>>(named(0)).clone(), 0).add_to(module)?;
     describe!(denizen::element::<Text<1>>(named(1)).clone().needs_gil(), 1).add_to(module)?;
     describe!(denizen::element::<Text<2>>(named(2)).boxed().clone(), 2).add_to(module)?;
@@ -152,7 +152,7 @@ fn types() -> Vec<&'static str> {
 /// How many objects of each type are alive.
 #[pyfunction]
 fn live() -> Vec<(&'static str, i64)> {
-    TYPES.iter().enumerate().map(|(kind, (name, _))| (*name, text::live(kind))).collect()
+    TYPES.iter().enumerate().map(|(case, (name, _))| (*name, text::live(case))).collect()
 }
 
 /// Calls Python while the array is lent to read: its elements stay what they are.
@@ -161,7 +161,7 @@ fn while_reading<'py>(
     array: &Bound<'py, PyAny>,
     call: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    with_kind!(array, K => {
+    with_case!(array, K => {
         let view = denizen::read::<Text<K>>(array)?;
         let before: Vec<i64> = view.iter().map(value_in).collect();
         let result = call.call0();
@@ -181,7 +181,7 @@ fn while_writing<'py>(
     call: &Bound<'py, PyAny>,
     value: i64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    with_kind!(array, K => {
+    with_case!(array, K => {
         let mut view = denizen::write::<Text<K>>(array)?;
         let before: Vec<i64> = view.iter_mut().map(|x| value_in(x)).collect();
         let result = call.call0();
@@ -203,7 +203,7 @@ fn while_writing<'py>(
 /// Lends the array to read, for ever: safe code may forget a view.
 #[pyfunction]
 fn keep_reading(array: &Bound<'_, PyAny>) -> PyResult<()> {
-    with_kind!(array, K => {
+    with_case!(array, K => {
         std::mem::forget(denizen::read::<Text<K>>(array)?);
         Ok(())
     })

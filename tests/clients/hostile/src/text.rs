@@ -20,15 +20,15 @@ const ENDING: u64 = 0x656e_6469_656e_6469;
 const GONE: u64 = 0x676f_6e65_676f_6e65;
 
 /// As many types are registered.
-pub const KINDS: usize = 7;
+pub const CASES: usize = 7;
 
 static SERIAL: AtomicU64 = AtomicU64::new(1);
-static CONSTRUCTED: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
-static DESTROYED: [AtomicI64; KINDS] = [const { AtomicI64::new(0) }; KINDS];
+static CONSTRUCTED: [AtomicI64; CASES] = [const { AtomicI64::new(0) }; CASES];
+static DESTROYED: [AtomicI64; CASES] = [const { AtomicI64::new(0) }; CASES];
 
 /// How many objects of a type are alive.
-pub fn live(kind: usize) -> i64 {
-    CONSTRUCTED[kind].load(Relaxed) - DESTROYED[kind].load(Relaxed)
+pub fn live(case: usize) -> i64 {
+    CONSTRUCTED[case].load(Relaxed) - DESTROYED[case].load(Relaxed)
 }
 
 /// A number, and its text of a length that all have: what is freed is soon another one's.

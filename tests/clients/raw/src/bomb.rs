@@ -83,10 +83,10 @@ impl Body {
 }
 
 /// Owns heap memory, so that a value destroyed twice or never is seen by tools as well. Each
-/// `KIND` is an element type of its own, with a storage of its own.
-pub struct Bomb<const KIND: u8>(Box<Body>);
+/// `CASE` is an element type of its own, with a storage of its own.
+pub struct Bomb<const CASE: u8>(Box<Body>);
 
-impl<const KIND: u8> Bomb<KIND> {
+impl<const CASE: u8> Bomb<CASE> {
     fn new(value: i64) -> Self {
         CONSTRUCTED.fetch_add(1, SeqCst);
         Bomb(Box::new(Body::new(value)))
@@ -119,14 +119,14 @@ impl<const KIND: u8> Bomb<KIND> {
     }
 }
 
-impl<const KIND: u8> Default for Bomb<KIND> {
+impl<const CASE: u8> Default for Bomb<CASE> {
     fn default() -> Self {
         burn(DEFAULT);
         Bomb::new(0)
     }
 }
 
-impl<const KIND: u8> Clone for Bomb<KIND> {
+impl<const CASE: u8> Clone for Bomb<CASE> {
     fn clone(&self) -> Self {
         burn(CLONE);
         Bomb::new(self.value())
@@ -139,7 +139,7 @@ impl<const KIND: u8> Clone for Bomb<KIND> {
     }
 }
 
-impl<const KIND: u8> Drop for Bomb<KIND> {
+impl<const CASE: u8> Drop for Bomb<CASE> {
     fn drop(&mut self) {
         DESTROYED.fetch_add(1, SeqCst);
         let gone = !self.value() as u64 ^ ALIVE;
@@ -152,41 +152,41 @@ impl<const KIND: u8> Drop for Bomb<KIND> {
     }
 }
 
-impl<const KIND: u8> Add for &Bomb<KIND> {
-    type Output = Bomb<KIND>;
-    fn add(self, other: Self) -> Bomb<KIND> {
+impl<const CASE: u8> Add for &Bomb<CASE> {
+    type Output = Bomb<CASE>;
+    fn add(self, other: Self) -> Bomb<CASE> {
         burn(ADD);
         Bomb::new(self.value().wrapping_add(other.value()))
     }
 }
 
-impl<const KIND: u8> PartialEq for Bomb<KIND> {
+impl<const CASE: u8> PartialEq for Bomb<CASE> {
     fn eq(&self, other: &Self) -> bool {
         burn(EQUAL);
         self.value() == other.value()
     }
 }
-impl<const KIND: u8> Eq for Bomb<KIND> {}
-impl<const KIND: u8> PartialOrd for Bomb<KIND> {
+impl<const CASE: u8> Eq for Bomb<CASE> {}
+impl<const CASE: u8> PartialOrd for Bomb<CASE> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<const KIND: u8> Ord for Bomb<KIND> {
+impl<const CASE: u8> Ord for Bomb<CASE> {
     fn cmp(&self, other: &Self) -> Ordering {
         burn(COMPARE);
         self.value().cmp(&other.value())
     }
 }
 
-impl<const KIND: u8> fmt::Display for Bomb<KIND> {
+impl<const CASE: u8> fmt::Display for Bomb<CASE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         burn(DISPLAY);
         write!(f, "{}", self.value())
     }
 }
 
-impl<const KIND: u8> FromStr for Bomb<KIND> {
+impl<const CASE: u8> FromStr for Bomb<CASE> {
     type Err = std::num::ParseIntError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         burn(PARSE);

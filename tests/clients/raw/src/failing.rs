@@ -54,15 +54,15 @@ macro_rules! described {
     }};
 }
 
-/// Registers a type that cannot be, for the reason that `kind` names.
+/// Registers a type that cannot be, for the reason that `case` names.
 #[pyfunction]
-pub fn fail_registration(module: &Bound<'_, PyModule>, kind: &str) -> PyResult<()> {
+pub fn fail_registration(module: &Bound<'_, PyModule>, case: &str) -> PyResult<()> {
     let py = module.py();
     let raw = module.as_ptr().cast::<PyObject>();
     // SAFETY: the GIL is held, the module alive, and none of the loops is ever called: the
     // registration fails.
     let outcome: Result<(), Raised> = unsafe {
-        match kind {
+        match case {
             "late" => described!(Late, "Late").add_to_raw(raw).map(|_| ()),
             "ufunc" => described!(Number, "Number")
                 .unary("no_such_ufunc", |x: &Number| x.clone())
@@ -92,7 +92,7 @@ pub fn fail_registration(module: &Bound<'_, PyModule>, kind: &str) -> PyResult<(
                 .add_to_raw(raw)
                 .map(|_| ()),
             other => {
-                return Err(pyo3::exceptions::PyValueError::new_err(format!("no kind {other}")));
+                return Err(pyo3::exceptions::PyValueError::new_err(format!("no case {other}")));
             }
         }
     };

@@ -87,13 +87,13 @@ fn denizen_raw(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// All that a bomb can do, whatever its storage.
-fn loaded<const KIND: u8, S: StorageChoice<Bomb<KIND>>>(
-    builder: ElementBuilder<Bomb<KIND>, S>,
-) -> ElementBuilder<Bomb<KIND>, S::Decided> {
+fn loaded<const CASE: u8, S: StorageChoice<Bomb<CASE>>>(
+    builder: ElementBuilder<Bomb<CASE>, S>,
+) -> ElementBuilder<Bomb<CASE>, S::Decided> {
     let builder = builder.clone().default().text().ordering().add().default_is_zero();
     builder
         .cast_from(Casting::Safe, |x: i64| Bomb::from_number(x))
-        .cast_to::<i64, _>(Casting::SameKind, |x: &Bomb<KIND>| x.number())
+        .cast_to::<i64, _>(Casting::SameKind, |x: &Bomb<CASE>| x.number())
         .module(NAME)
 }
 
@@ -164,7 +164,7 @@ fn adopt_bombs(py: Python<'_>) -> PyResult<Py<PyAny>> {
 fn pinned_stay(array: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
     // SAFETY: the array is alive, and the GIL held until the view is dropped below.
     let view = raised(array.py(), unsafe { read_raw::<Pinned>(array.as_ptr().cast()) })?;
-    Ok(view.iter().map(Pinned::is_at_home).collect())
+    Ok(view.iter().map(Pinned::is_where_it_was_made).collect())
 }
 
 /// An array whose elements all share one string.

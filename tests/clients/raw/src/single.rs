@@ -18,45 +18,45 @@ pub fn singles() -> i64 {
     LIVE.load(SeqCst)
 }
 
-/// A number on the heap: there is no copy of it. Each `KIND` is an element type of its own.
+/// A number on the heap: there is no copy of it. Each `CASE` is an element type of its own.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Single<const KIND: u8>(Box<i64>);
+pub struct Single<const CASE: u8>(Box<i64>);
 
-impl<const KIND: u8> Single<KIND> {
+impl<const CASE: u8> Single<CASE> {
     fn new(number: i64) -> Self {
         LIVE.fetch_add(1, SeqCst);
         Single(Box::new(number))
     }
 }
 
-impl<const KIND: u8> Default for Single<KIND> {
+impl<const CASE: u8> Default for Single<CASE> {
     fn default() -> Self {
         Single::new(0)
     }
 }
 
-impl<const KIND: u8> Drop for Single<KIND> {
+impl<const CASE: u8> Drop for Single<CASE> {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, SeqCst);
     }
 }
 
-impl<const KIND: u8> fmt::Display for Single<KIND> {
+impl<const CASE: u8> fmt::Display for Single<CASE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl<const KIND: u8> FromStr for Single<KIND> {
+impl<const CASE: u8> FromStr for Single<CASE> {
     type Err = std::num::ParseIntError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.parse().map(Single::new)
     }
 }
 
-impl<const KIND: u8> Add for &Single<KIND> {
-    type Output = Single<KIND>;
-    fn add(self, other: Self) -> Single<KIND> {
+impl<const CASE: u8> Add for &Single<CASE> {
+    type Output = Single<CASE>;
+    fn add(self, other: Self) -> Single<CASE> {
         Single::new(*self.0 + *other.0)
     }
 }

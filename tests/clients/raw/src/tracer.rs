@@ -40,13 +40,13 @@ fn step(name: &str) {
     }
 }
 
-/// Each `KIND` is an element type of its own, with a storage of its own.
-pub struct Tracer<const KIND: u8> {
+/// Each `CASE` is an element type of its own, with a storage of its own.
+pub struct Tracer<const CASE: u8> {
     number: Box<i64>,
     check: u64,
 }
 
-impl<const KIND: u8> Tracer<KIND> {
+impl<const CASE: u8> Tracer<CASE> {
     fn new(number: i64) -> Self {
         LIVE.fetch_add(1, SeqCst);
         Tracer { number: Box::new(number), check: number as u64 ^ SALT }
@@ -72,13 +72,13 @@ impl<const KIND: u8> Tracer<KIND> {
     }
 }
 
-impl<const KIND: u8> Default for Tracer<KIND> {
+impl<const CASE: u8> Default for Tracer<CASE> {
     fn default() -> Self {
         Self::stepped("default", 0)
     }
 }
 
-impl<const KIND: u8> Clone for Tracer<KIND> {
+impl<const CASE: u8> Clone for Tracer<CASE> {
     fn clone(&self) -> Self {
         Self::stepped("clone", self.checked())
     }
@@ -91,7 +91,7 @@ impl<const KIND: u8> Clone for Tracer<KIND> {
     }
 }
 
-impl<const KIND: u8> Drop for Tracer<KIND> {
+impl<const CASE: u8> Drop for Tracer<CASE> {
     fn drop(&mut self) {
         self.checked();
         self.check = 0;
@@ -105,9 +105,9 @@ impl<const KIND: u8> Drop for Tracer<KIND> {
 
 macro_rules! operators {
     ($($trait:ident $method:ident $wrapping:ident)*) => {
-        $(impl<const KIND: u8> $trait for &Tracer<KIND> {
-            type Output = Tracer<KIND>;
-            fn $method(self, other: Self) -> Tracer<KIND> {
+        $(impl<const CASE: u8> $trait for &Tracer<CASE> {
+            type Output = Tracer<CASE>;
+            fn $method(self, other: Self) -> Tracer<CASE> {
                 Tracer::stepped(stringify!($method), self.checked().$wrapping(other.checked()))
             }
         })*
@@ -115,43 +115,43 @@ macro_rules! operators {
 }
 operators! { Add add wrapping_add Sub sub wrapping_sub Mul mul wrapping_mul Div div wrapping_div }
 
-impl<const KIND: u8> Neg for &Tracer<KIND> {
-    type Output = Tracer<KIND>;
-    fn neg(self) -> Tracer<KIND> {
+impl<const CASE: u8> Neg for &Tracer<CASE> {
+    type Output = Tracer<CASE>;
+    fn neg(self) -> Tracer<CASE> {
         Tracer::stepped("neg", self.checked().wrapping_neg())
     }
 }
 
-impl<const KIND: u8> PartialEq for Tracer<KIND> {
+impl<const CASE: u8> PartialEq for Tracer<CASE> {
     fn eq(&self, other: &Self) -> bool {
         self.read("eq") == other.checked()
     }
 }
-impl<const KIND: u8> Eq for Tracer<KIND> {}
-impl<const KIND: u8> PartialOrd for Tracer<KIND> {
+impl<const CASE: u8> Eq for Tracer<CASE> {}
+impl<const CASE: u8> PartialOrd for Tracer<CASE> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl<const KIND: u8> Ord for Tracer<KIND> {
+impl<const CASE: u8> Ord for Tracer<CASE> {
     fn cmp(&self, other: &Self) -> Ordering {
         self.read("cmp").cmp(&other.checked())
     }
 }
 
-impl<const KIND: u8> Hash for Tracer<KIND> {
+impl<const CASE: u8> Hash for Tracer<CASE> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.read("hash").hash(state);
     }
 }
 
-impl<const KIND: u8> fmt::Display for Tracer<KIND> {
+impl<const CASE: u8> fmt::Display for Tracer<CASE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.read("display"))
     }
 }
 
-impl<const KIND: u8> FromStr for Tracer<KIND> {
+impl<const CASE: u8> FromStr for Tracer<CASE> {
     type Err = std::num::ParseIntError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.parse().map(|number| Self::stepped("parse", number))
@@ -159,27 +159,27 @@ impl<const KIND: u8> FromStr for Tracer<KIND> {
 }
 
 /// All that a tracer can do, whatever its storage.
-fn able<const KIND: u8, S: StorageChoice<Tracer<KIND>>>(
-    builder: ElementBuilder<Tracer<KIND>, S>,
-) -> ElementBuilder<Tracer<KIND>, S::Decided> {
+fn able<const CASE: u8, S: StorageChoice<Tracer<CASE>>>(
+    builder: ElementBuilder<Tracer<CASE>, S>,
+) -> ElementBuilder<Tracer<CASE>, S::Decided> {
     let builder = builder.clone().default().arithmetic().ordering().text().hash();
     builder
         .linear_algebra()
         .default_is_zero()
         .one(|| Tracer::stepped("one", 1))
-        .binary("divide", |x: &Tracer<KIND>, y: &Tracer<KIND>| {
+        .binary("divide", |x: &Tracer<CASE>, y: &Tracer<CASE>| {
             if y.checked() == 0 { Err(Error::zero_division("division by zero")) } else { Ok(x / y) }
         })
-        .unary("absolute", |x: &Tracer<KIND>| {
+        .unary("absolute", |x: &Tracer<CASE>| {
             Tracer::stepped("absolute", x.checked().wrapping_abs())
         })
-        .unary_in_place("square", |out: &mut Tracer<KIND>, x: &Tracer<KIND>| {
+        .unary_in_place("square", |out: &mut Tracer<CASE>, x: &Tracer<CASE>| {
             out.clone_from(&(x * x))
         })
-        .nonzero(|x: &Tracer<KIND>| x.read("nonzero") != 0)
-        .heap_bytes(|x: &Tracer<KIND>| size_of_val(&*x.number))
+        .nonzero(|x: &Tracer<CASE>| x.read("nonzero") != 0)
+        .heap_bytes(|x: &Tracer<CASE>| size_of_val(&*x.number))
         .codec(
-            |x: &Tracer<KIND>| x.read("save").to_le_bytes().to_vec(),
+            |x: &Tracer<CASE>| x.read("save").to_le_bytes().to_vec(),
             |bytes: &[u8]| match bytes.try_into() {
                 Ok(bytes) => Ok(Tracer::stepped("load", i64::from_le_bytes(bytes))),
                 Err(_) => Err(Error::value("not 8 bytes")),
@@ -188,9 +188,9 @@ fn able<const KIND: u8, S: StorageChoice<Tracer<KIND>>>(
         .cast_from(Casting::Safe, |x: i64| Tracer::stepped("from i64", x))
         .cast_from(Casting::SameKind, |x: u64| Tracer::stepped("from u64", x as i64))
         .cast_from(Casting::Unsafe, |x: f64| Tracer::stepped("from f64", x as i64))
-        .cast_to::<i64, _>(Casting::SameKind, |x: &Tracer<KIND>| x.read("to i64"))
-        .cast_to::<u64, _>(Casting::Unsafe, |x: &Tracer<KIND>| u64::try_from(x.read("to u64")).ok())
-        .cast_to::<f64, _>(Casting::SameKind, |x: &Tracer<KIND>| x.read("to f64") as f64)
+        .cast_to::<i64, _>(Casting::SameKind, |x: &Tracer<CASE>| x.read("to i64"))
+        .cast_to::<u64, _>(Casting::Unsafe, |x: &Tracer<CASE>| u64::try_from(x.read("to u64")).ok())
+        .cast_to::<f64, _>(Casting::SameKind, |x: &Tracer<CASE>| x.read("to f64") as f64)
         .float_functions()
         .module(crate::NAME)
 }

@@ -38,22 +38,22 @@ impl FromStr for Ticket {
 /// Remembers the address at which it was first looked at. It may not move after that.
 #[derive(Default)]
 pub struct Pinned {
-    home: Cell<usize>,
+    address: Cell<usize>,
 }
 
 impl Pinned {
     /// Whether it is where it was.
-    pub fn is_at_home(&self) -> bool {
+    pub fn is_where_it_was_made(&self) -> bool {
         let here = std::ptr::from_ref(self).addr();
-        if self.home.get() == 0 {
-            self.home.set(here);
+        if self.address.get() == 0 {
+            self.address.set(here);
         }
-        self.home.get() == here
+        self.address.get() == here
     }
 }
 
 impl Clone for Pinned {
-    /// A copy has a home of its own.
+    /// A copy has an address of its own.
     fn clone(&self) -> Self {
         Pinned::default()
     }
@@ -61,14 +61,14 @@ impl Clone for Pinned {
 
 impl PartialEq for Pinned {
     fn eq(&self, other: &Self) -> bool {
-        self.home == other.home
+        self.address == other.address
     }
 }
 
 /// By address, the other way round, so that sorting has something to move.
 impl PartialOrd for Pinned {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        other.home.get().partial_cmp(&self.home.get())
+        other.address.get().partial_cmp(&self.address.get())
     }
 }
 

@@ -8,16 +8,16 @@ use std::{
 
 static LIVE: AtomicI64 = AtomicI64::new(0);
 
-/// How many are alive, of all kinds together.
+/// How many are alive, of all cases together.
 pub fn live() -> i64 {
     LIVE.load(Relaxed)
 }
 
-/// A number; each `KIND` is an element type of its own.
+/// A number; each `CASE` is an element type of its own.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Counted<const KIND: u8>(Box<i64>);
+pub struct Counted<const CASE: u8>(Box<i64>);
 
-impl<const KIND: u8> Counted<KIND> {
+impl<const CASE: u8> Counted<CASE> {
     pub fn new(value: i64) -> Self {
         LIVE.fetch_add(1, Relaxed);
         Counted(Box::new(value))
@@ -28,31 +28,31 @@ impl<const KIND: u8> Counted<KIND> {
     }
 }
 
-impl<const KIND: u8> Clone for Counted<KIND> {
+impl<const CASE: u8> Clone for Counted<CASE> {
     fn clone(&self) -> Self {
         Self::new(self.value())
     }
 }
 
-impl<const KIND: u8> Default for Counted<KIND> {
+impl<const CASE: u8> Default for Counted<CASE> {
     fn default() -> Self {
         Self::new(0)
     }
 }
 
-impl<const KIND: u8> Drop for Counted<KIND> {
+impl<const CASE: u8> Drop for Counted<CASE> {
     fn drop(&mut self) {
         LIVE.fetch_sub(1, Relaxed);
     }
 }
 
-impl<const KIND: u8> fmt::Display for Counted<KIND> {
+impl<const CASE: u8> fmt::Display for Counted<CASE> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
     }
 }
 
-impl<const KIND: u8> FromStr for Counted<KIND> {
+impl<const CASE: u8> FromStr for Counted<CASE> {
     type Err = std::num::ParseIntError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         text.parse().map(Self::new)

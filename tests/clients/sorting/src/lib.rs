@@ -12,7 +12,7 @@ mod counted;
 use counted::Counted;
 use denizen::{
     Casting, Error,
-    abi::{self, ElementVTable, PyObject, Report, Status},
+    abi::{self, ElementVTable, ErrorOut, PyObject, Status},
     element,
 };
 use pyo3::{exceptions::PyRuntimeError, prelude::*};
@@ -167,7 +167,7 @@ unsafe extern "C" fn compare(
     left: *const u8,
     right: *const u8,
     result: *mut i32,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     static STATE: AtomicI64 = AtomicI64::new(88_172_645_463_325_252);
     let mode = MODE.load(Relaxed);
@@ -182,15 +182,15 @@ unsafe extern "C" fn compare(
         return abi::OK;
     }
     if mode == 0 {
-        // SAFETY: the caller's report.
-        return unsafe { (*report).fail(abi::ERROR_OVERFLOW, "told to fail") };
+        // SAFETY: the caller's `ErrorOut`.
+        return unsafe { (*error_out).fail(abi::ERROR_OVERFLOW, "told to fail") };
     }
     if mode > 0 {
         MODE.store(mode - 1, Relaxed);
     }
     match HONEST.get() {
         // SAFETY: the arguments are those of this call.
-        Some(honest) => unsafe { honest(context, left, right, result, report) },
+        Some(honest) => unsafe { honest(context, left, right, result, error_out) },
         None => abi::FAILED,
     }
 }

@@ -1,14 +1,16 @@
 //! Cells of a type that only moves, lent out and used while their segments grow, shrink and go: each
-//! loan shows the object in its cell, or has taken it over.
+//! proxy shows the object in its cell, or has taken it over.
 #![no_main]
 
 use arbitrary::Arbitrary;
 use denizen::{
-    abi::{self, ElementVTable, OK, Report, Status},
+    abi::{self, ElementVTable, ErrorOut, OK, Status},
     erased::ElementType,
     faults,
     lock::Borrow,
-    segment::{LoanHooks, ResizeError, Segment, loan_begins, loan_ends, set_loan_hooks},
+    segment::{
+        ProxyHooks, ResizeError, Segment, SegmentRequest, proxy_begins, proxy_ends, set_proxy_hooks,
+    },
 };
 use libfuzzer_sys::fuzz_target;
 use std::{
@@ -46,12 +48,12 @@ enum Step {
         slot: u8,
         cell: u8,
     },
-    /// Begins to read the object of a loan, or stops.
+    /// Begins to read the object of a proxy, or stops.
     Use {
-        loan: u8,
+        proxy: u8,
     },
     End {
-        loan: u8,
+        proxy: u8,
     },
     Resize {
         slot: u8,
@@ -92,7 +94,7 @@ unsafe extern "C" fn construct(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _report: *mut ErrorOut,
 ) -> Status {
     for index in 0..count as isize {
         let number = NUMBER.fetch_add(1, Relaxed) as u64;
@@ -109,7 +111,7 @@ unsafe extern "C" fn destroy(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    _report: *mut Report,
+    _report: *mut ErrorOut,
 ) -> Status {
     for index in 0..count as isize {
         // SAFETY: `abi::DestroyFn`; from the box in `construct`.
@@ -146,35 +148,35 @@ fn unique() -> &'static ElementType {
 }
 
 /// Who shows a cell.
-struct Loan {
+struct Proxy {
     number: u64,
-    /// The cell, or nothing once the object is at home.
+    /// The cell, or nothing once the object is in its own cell.
     shown: Option<NonNull<u8>>,
     /// A segment of one cell.
-    home: Segment,
+    own: Segment,
     /// The cells of a segment that is being read.
     used: Option<Borrow<'static>>,
 }
 
-impl Loan {
+impl Proxy {
     fn cell(&self) -> *const u8 {
-        self.shown.unwrap_or(self.home.cells()).as_ptr()
+        self.shown.unwrap_or(self.own.cells()).as_ptr()
     }
 }
 
 thread_local! {
-    static LOANS: RefCell<Vec<Loan>> = const { RefCell::new(Vec::new()) };
+    static PROXIES: RefCell<Vec<Proxy>> = const { RefCell::new(Vec::new()) };
 }
 
-fn take_back(cells: Range<usize>) -> usize {
-    LOANS.with_borrow_mut(|loans| {
+fn detach(cells: Range<usize>) -> usize {
+    PROXIES.with_borrow_mut(|proxies| {
         let mut used = 0;
-        for loan in loans {
-            let Some(shown) = loan.shown.filter(|cell| cells.contains(&cell.as_ptr().addr()))
+        for proxy in proxies {
+            let Some(shown) = proxy.shown.filter(|cell| cells.contains(&cell.as_ptr().addr()))
             else {
                 continue;
             };
-            if loan.used.is_some() {
+            if proxy.used.is_some() {
                 used += 1;
                 continue;
             }
@@ -182,23 +184,23 @@ fn take_back(cells: Range<usize>) -> usize {
             unsafe {
                 let from = Segment::find(shown.as_ptr()).expect("the cell's segment");
                 let (index, _) = from.cell_index(shown.as_ptr()).expect("a cell");
-                from.relocate(index..index + 1, loan.home, 0).expect("bytes move");
+                from.relocate(index..index + 1, proxy.own, 0).expect("bytes move");
             }
-            loan.shown = None;
+            proxy.shown = None;
         }
         used
     })
 }
 
 fn moved(cells: Range<usize>, new_start: NonNull<u8>) {
-    LOANS.with_borrow_mut(|loans| {
-        for loan in loans {
-            let Some(shown) = loan.shown.filter(|cell| cells.contains(&cell.as_ptr().addr()))
+    PROXIES.with_borrow_mut(|proxies| {
+        for proxy in proxies {
+            let Some(shown) = proxy.shown.filter(|cell| cells.contains(&cell.as_ptr().addr()))
             else {
                 continue;
             };
             let offset = shown.as_ptr().addr() - cells.start;
-            loan.shown = NonNull::new(new_start.as_ptr().wrapping_add(offset));
+            proxy.shown = NonNull::new(new_start.as_ptr().wrapping_add(offset));
         }
     });
 }
@@ -225,8 +227,8 @@ impl Model {
             Step::Fill { slot, start, count } => self.fill(slot, start, count),
             Step::Destroy { slot, cell } => self.destroy(slot, cell),
             Step::Lend { slot, cell } => self.lend(slot, cell),
-            Step::Use { loan } => Self::use_or_stop(loan),
-            Step::End { loan } => Self::end(loan),
+            Step::Use { proxy } => Self::use_or_stop(proxy),
+            Step::End { proxy } => Self::end(proxy),
             Step::Resize { slot, count, extra } => self.resize(slot, count, extra),
             Step::Free { slot } => self.free(slot),
         }
@@ -242,7 +244,7 @@ impl Model {
         }
         let count = usize::from(count) % MOST_CELLS;
         let hint = hinted.then(unique);
-        match Segment::allocate(count * SIZE, 64, hint, true) {
+        match SegmentRequest::new(count * SIZE, 64).hint(hint).zeroed().allocate() {
             Err(error) => assert!(self.fails, "{error}"),
             Ok(segment) => match segment.bind(unique()) {
                 Ok(()) => *self.slot(slot) = Some((segment, vec![None; count])),
@@ -276,8 +278,8 @@ impl Model {
         }
         let cell = usize::from(cell) % cells.len();
         let address = segment.cell_address(cell);
-        if LOANS.with_borrow(|loans| loans.iter().any(|loan| loan.shown == Some(address))) {
-            // The layer above has the loan take the object over first.
+        if PROXIES.with_borrow(|proxies| proxies.iter().any(|proxy| proxy.shown == Some(address))) {
+            // The layer above has the proxy take the object over first.
             return;
         }
         // SAFETY: this thread alone knows the segment.
@@ -289,59 +291,61 @@ impl Model {
         let Some((segment, cells)) = self.slot(slot) else { return };
         let Some(cell) = usize::from(cell).checked_rem(cells.len()) else { return };
         let (Some(number), shown) = (cells[cell], segment.cell_address(cell)) else { return };
-        LOANS.with_borrow_mut(|loans| {
-            if loans.len() >= 12 || loans.iter().any(|loan| loan.shown == Some(shown)) {
+        PROXIES.with_borrow_mut(|proxies| {
+            if proxies.len() >= 12 || proxies.iter().any(|proxy| proxy.shown == Some(shown)) {
                 return;
             }
             // What a plan to fail is not for.
             faults::cancel();
-            let home = Segment::allocate(SIZE, 8, Some(unique()), true).expect("memory");
-            home.bind(unique()).expect("memory");
-            loans.push(Loan { number, shown: Some(shown), home, used: None });
-            loan_begins();
+            let own =
+                SegmentRequest::new(SIZE, 8).hint(unique()).zeroed().allocate().expect("memory");
+            own.bind(unique()).expect("memory");
+            proxies.push(Proxy { number, shown: Some(shown), own, used: None });
+            proxy_begins();
         });
     }
 
-    fn use_or_stop(loan: u8) {
-        LOANS.with_borrow_mut(|loans| {
-            let Some(index) = usize::from(loan).checked_rem(loans.len()) else { return };
-            let loan = &mut loans[index];
-            if loan.used.take().is_some() {
+    fn use_or_stop(proxy: u8) {
+        PROXIES.with_borrow_mut(|proxies| {
+            let Some(index) = usize::from(proxy).checked_rem(proxies.len()) else { return };
+            let proxy = &mut proxies[index];
+            if proxy.used.take().is_some() {
                 return;
             }
-            let Some(shown) = loan.shown else { return };
+            let Some(shown) = proxy.shown else { return };
             // SAFETY: the cell's segment is alive, with its lock.
             unsafe {
                 let segment = Segment::find(shown.as_ptr()).expect("the cell's segment");
                 let start = shown.as_ptr().addr() - segment.cells().as_ptr().addr();
                 let lock = NonNull::from(segment.lock()).as_ref();
-                loan.used =
+                proxy.used =
                     Some(lock.try_borrow(start..start + SIZE, false).expect("readers only"));
             }
         });
     }
 
-    fn end(loan: u8) {
-        let loan = LOANS.with_borrow_mut(|loans| {
-            let index = usize::from(loan).checked_rem(loans.len())?;
-            Some(loans.swap_remove(index))
+    fn end(proxy: u8) {
+        let proxy = PROXIES.with_borrow_mut(|proxies| {
+            let index = usize::from(proxy).checked_rem(proxies.len())?;
+            Some(proxies.swap_remove(index))
         });
-        let Some(loan) = loan else { return };
-        drop(loan.used);
+        let Some(proxy) = proxy else { return };
+        drop(proxy.used);
         // SAFETY: nobody else knows it; empty, or with the object.
-        unsafe { loan.home.free() }.expect("no destructor fails");
-        loan_ends();
+        unsafe { proxy.own.free() }.expect("no destructor fails");
+        proxy_ends();
     }
 
-    /// Loans of the cells of a segment from one on: how many are used, and how many not.
-    fn loans_from(segment: Segment, first: usize) -> (usize, usize) {
+    /// Proxies of the cells of a segment from one on: how many are used, and how many not.
+    fn proxies_from(segment: Segment, first: usize) -> (usize, usize) {
         let start = segment.cells().as_ptr().addr();
         let cells = start + first * SIZE..start + segment.byte_len().max(1);
-        LOANS.with_borrow(|loans| {
-            let shown =
-                |loan: &&Loan| loan.shown.is_some_and(|cell| cells.contains(&cell.as_ptr().addr()));
-            let used = loans.iter().filter(shown).filter(|loan| loan.used.is_some()).count();
-            (used, loans.iter().filter(shown).count() - used)
+        PROXIES.with_borrow(|proxies| {
+            let shown = |proxy: &&Proxy| {
+                proxy.shown.is_some_and(|cell| cells.contains(&cell.as_ptr().addr()))
+            };
+            let used = proxies.iter().filter(shown).filter(|proxy| proxy.used.is_some()).count();
+            (used, proxies.iter().filter(shown).count() - used)
         })
     }
 
@@ -350,7 +354,7 @@ impl Model {
         let Some((segment, cells)) = self.slot(slot) else { return };
         let count = usize::from(count) % MOST_CELLS;
         let bytes = count * SIZE + usize::from(extra) % SIZE;
-        let (used, _) = Self::loans_from(*segment, 0);
+        let (used, _) = Self::proxies_from(*segment, 0);
         // SAFETY: this thread alone knows the segment.
         match unsafe { segment.resize(bytes) } {
             Ok(resized) => {
@@ -367,10 +371,10 @@ impl Model {
                     let address = segment.cell_address(index);
                     // SAFETY: a cell of the segment.
                     if cell.is_some() && !unsafe { segment.holds(index) } {
-                        let taken = LOANS.with_borrow(|loans| {
-                            loans
+                        let taken = PROXIES.with_borrow(|proxies| {
+                            proxies
                                 .iter()
-                                .any(|loan| loan.shown.is_none() && Some(loan.number) == *cell)
+                                .any(|proxy| proxy.shown.is_none() && Some(proxy.number) == *cell)
                         });
                         assert!(taken && index >= count, "a lost object at {address:p}");
                         *cell = None;
@@ -382,7 +386,7 @@ impl Model {
 
     fn free(&mut self, slot: u8) {
         let Some((segment, cells)) = self.slot(slot) else { return };
-        let (used, lent) = Self::loans_from(*segment, 0);
+        let (used, lent) = Self::proxies_from(*segment, 0);
         let before = LIVE.load(Relaxed);
         let live = cells.iter().flatten().count();
         // SAFETY: this thread alone knows the segment, and forgets it unless it is in use.
@@ -421,11 +425,11 @@ impl Model {
                 }
             }
         }
-        LOANS.with_borrow(|loans| {
-            for loan in loans {
-                // SAFETY: the object is in its cell, or at home.
-                assert_eq!(unsafe { number(loan.cell()) }, loan.number, "what a loan shows");
-                live += i64::from(loan.shown.is_none());
+        PROXIES.with_borrow(|proxies| {
+            for proxy in proxies {
+                // SAFETY: the object is in its cell, or in its own.
+                assert_eq!(unsafe { number(proxy.cell()) }, proxy.number, "what a proxy shows");
+                live += i64::from(proxy.shown.is_none());
             }
         });
         assert_eq!(LIVE.load(Relaxed), live, "objects");
@@ -434,23 +438,23 @@ impl Model {
 }
 
 fuzz_target!(|steps: Vec<Step>| {
-    set_loan_hooks(LoanHooks { take_back, moved });
+    set_proxy_hooks(ProxyHooks { detach, moved });
     let mut model = Model::default();
     for step in &steps {
         model.step(*step);
     }
     faults::cancel();
-    // Loans end before or after the memory of their cells.
-    let half = LOANS.with_borrow(Vec::len) / 2;
+    // Proxies end before or after the memory of their cells.
+    let half = PROXIES.with_borrow(Vec::len) / 2;
     for _ in 0..half {
         Model::end(0);
     }
-    LOANS.with_borrow_mut(|loans| loans.iter_mut().for_each(|loan| loan.used = None));
+    PROXIES.with_borrow_mut(|proxies| proxies.iter_mut().for_each(|proxy| proxy.used = None));
     for slot in 0..SLOTS as u8 {
         model.free(slot);
     }
     model.check();
-    while LOANS.with_borrow(|loans| !loans.is_empty()) {
+    while PROXIES.with_borrow(|proxies| !proxies.is_empty()) {
         Model::end(0);
     }
     model.check();

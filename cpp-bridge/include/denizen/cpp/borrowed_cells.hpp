@@ -2,8 +2,8 @@
  * Cells that the runtime lends, and where each of them is: what a view, its iterators and take()
  * stand on.
  */
-#ifndef DENIZEN_CPP_LENT_HPP
-#define DENIZEN_CPP_LENT_HPP
+#ifndef DENIZEN_CPP_BORROWED_CELLS_HPP
+#define DENIZEN_CPP_BORROWED_CELLS_HPP
 
 #include <denizen/denizen.h>
 
@@ -29,12 +29,12 @@ namespace detail {
  * Cells of an array, lent until this ends. Its place in memory is fixed: iterators point to it.
  * The GIL is held when it is made and when it ends.
  */
-class lent_cells
+class borrowed_cells
 {
 public:
-    lent_cells(PyObject *array, const denizen_element *element, storage kind,
+    borrowed_cells(PyObject *array, const denizen_element *element, storage stored_as,
                denizen_view_flags flags)
-        : api_(&api()), kind_(kind)
+        : api_(&api()), stored_as_(stored_as)
     {
         view_.struct_size = sizeof view_;
         view_.token = nullptr;
@@ -44,9 +44,9 @@ public:
         }
         measure();
     }
-    lent_cells(const lent_cells &) = delete;
-    lent_cells &operator=(const lent_cells &) = delete;
-    ~lent_cells()
+    borrowed_cells(const borrowed_cells &) = delete;
+    borrowed_cells &operator=(const borrowed_cells &) = delete;
+    ~borrowed_cells()
     {
         const pending_exception pending;
         api_->release_view(&view_);
@@ -73,9 +73,9 @@ public:
     {
         return size_;
     }
-    storage kind() const noexcept
+    storage stored_as() const noexcept
     {
-        return kind_;
+        return stored_as_;
     }
     PyObject *array() const noexcept
     {
@@ -174,7 +174,7 @@ private:
     }
 
     const denizen_api *api_;
-    storage kind_;
+    storage stored_as_;
     denizen_view view_;
     std::ptrdiff_t size_ = 0;
     std::ptrdiff_t row_length_ = 1;

@@ -1,11 +1,11 @@
-//! Objects lent to cells in foreign memory: NumPy's buffers, and arrays that somebody else's
-//! handler made. Nobody says when such memory goes, so the objects are kept by age.
+//! Objects lent to cells in foreign memory: NumPy's buffers, and arrays that another
+//! handler made. No call says when such memory goes, so the objects are kept by age.
 
-use super::handle::{Content, Generations, Handle, Place};
+use super::handle::{Content, Generations, Handle, SlotRef};
 use crate::{
     abi,
     erased::{ElementType, Failure},
-    segment::Segment,
+    segment::{Segment, SegmentRequest},
 };
 use std::collections::HashMap;
 
@@ -20,16 +20,16 @@ const CHUNK: usize = 64;
 #[derive(Clone, Copy)]
 struct Slot {
     /// Address of the cell that the object was lent to; 0: it is another's by now.
-    home: usize,
+    cell: usize,
     generation: u64,
     /// When the object was last asked for; 0: the slot is not in use.
     used: u64,
 }
 
-const UNUSED: Slot = Slot { home: 0, generation: 0, used: 0 };
+const UNUSED: Slot = Slot { cell: 0, generation: 0, used: 0 };
 
 /// All objects of one type that are lent.
-pub(super) struct Lent {
+pub(super) struct ForeignStore {
     pub(super) element: &'static ElementType,
     id: u32,
     /// The objects; a chunk never moves.
@@ -37,21 +37,21 @@ pub(super) struct Lent {
     slots: Vec<Slot>,
     /// Slots that may be used again.
     free: Vec<u32>,
-    homes: HashMap<usize, u32>,
+    slots_by_cell: HashMap<usize, u32>,
     /// How many slots are in use.
     count: usize,
     clock: u64,
 }
 
-impl Lent {
-    pub(super) fn new(element: &'static ElementType, id: u32) -> Lent {
-        Lent {
+impl ForeignStore {
+    pub(super) fn new(element: &'static ElementType, id: u32) -> ForeignStore {
+        ForeignStore {
             element,
             id,
             chunks: Vec::new(),
             slots: Vec::new(),
             free: Vec::new(),
-            homes: HashMap::new(),
+            slots_by_cell: HashMap::new(),
             count: 0,
             clock: 0,
         }
@@ -83,14 +83,14 @@ impl Lent {
         Some(name.slot)
     }
 
-    /// The slot whose object is the value of the cell at `home`.
-    pub(super) fn own(&mut self, home: usize, content: Content) -> Option<u32> {
+    /// The slot whose object is the value of the cell at `cell`.
+    pub(super) fn own(&mut self, cell: usize, content: Content) -> Option<u32> {
         let Content::Name(name) = content else { return None };
         let slot = self.slot_of(name)?;
-        (self.slots[slot as usize].home == home).then_some(slot)
+        (self.slots[slot as usize].cell == cell).then_some(slot)
     }
 
-    /// The slot of the cell at `home`, or another one, which is now the cell's. Where too many
+    /// The slot of the cell at `cell`, or another one, which is now the cell's. Where too many
     /// objects are lent, the slots of those that were not asked for longest come along: their
     /// names are void, and once they are vacant they go to [`Self::reuse`].
     ///
@@ -98,23 +98,23 @@ impl Lent {
     /// There is no memory.
     pub(super) fn claim(
         &mut self,
-        home: usize,
+        cell: usize,
         content: Content,
-    ) -> Result<(Place, Vec<u32>), Failure> {
-        if let Some(slot) = self.own(home, content) {
-            return Ok((Place { slot, kept: true }, Vec::new()));
+    ) -> Result<(SlotRef, Vec<u32>), Failure> {
+        if let Some(slot) = self.own(cell, content) {
+            return Ok((SlotRef { slot, kept: true }, Vec::new()));
         }
         self.clock += 1;
         let used = self.clock;
-        if let Some(&slot) = self.homes.get(&home) {
+        if let Some(&slot) = self.slots_by_cell.get(&cell) {
             if content == Content::Nothing {
                 // New memory at an old address.
-                self.slots[slot as usize] = Slot { home, generation: 0, used };
-                return Ok((Place { slot, kept: false }, Vec::new()));
+                self.slots[slot as usize] = Slot { cell, generation: 0, used };
+                return Ok((SlotRef { slot, kept: false }, Vec::new()));
             }
             // Cells were moved as bytes, and another one may have this one's object: it stays
             // until its time is over.
-            self.slots[slot as usize].home = 0;
+            self.slots[slot as usize].cell = 0;
         }
         let slot = match self.free.pop() {
             Some(slot) => slot,
@@ -126,11 +126,11 @@ impl Lent {
                 self.slots.len() as u32 - 1
             }
         };
-        self.slots[slot as usize] = Slot { home, generation: 0, used };
-        self.homes.insert(home, slot);
+        self.slots[slot as usize] = Slot { cell, generation: 0, used };
+        self.slots_by_cell.insert(cell, slot);
         self.count += 1;
         let evicted = if self.count() > LENT_LIMIT { self.take_back(BATCH) } else { Vec::new() };
-        Ok((Place { slot, kept: false }, evicted))
+        Ok((SlotRef { slot, kept: false }, evicted))
     }
 
     /// Takes back what was not asked for longest, at most `count` objects. The slots are to be made
@@ -162,8 +162,8 @@ impl Lent {
     /// Gives a slot up; names of it are void.
     pub(super) fn disown(&mut self, slot: u32) {
         let before = std::mem::replace(&mut self.slots[slot as usize], UNUSED);
-        if before.home != 0 {
-            self.homes.remove(&before.home);
+        if before.cell != 0 {
+            self.slots_by_cell.remove(&before.cell);
         }
         if before.used != 0 {
             self.count -= 1;
@@ -180,8 +180,11 @@ fn chunk(element: &'static ElementType) -> Result<Segment, Failure> {
         )
     };
     let bytes = element.size().checked_mul(CHUNK).ok_or_else(memory)?;
-    let objects =
-        Segment::allocate(bytes, element.align(), Some(element), true).map_err(|_| memory())?;
+    let objects = SegmentRequest::new(bytes, element.align())
+        .hint(element)
+        .zeroed()
+        .allocate()
+        .map_err(|_| memory())?;
     // The hint is right, so that this cannot fail.
     objects.bind(element).map_err(|_| memory())?;
     Ok(objects)

@@ -1,12 +1,12 @@
 //! A vtable around another one, in which batches fail at the element that was planned.
 
-use super::{
-    heap,
-    mishap::{self, Mishap, PlannedPanic},
-};
+use super::heap;
 use crate::{
-    abi::{self, CopyFn, ElementVTable, Report, Status},
-    erased::around::{client, life_batches},
+    abi::{self, CopyFn, ElementVTable, ErrorOut, Status},
+    faults::{
+        interpose::{client, life_batches},
+        type_code::{self, Fault, PlannedPanic},
+    },
 };
 use std::{
     ffi::c_void,
@@ -30,28 +30,28 @@ pub(super) fn wrapped(inner: &'static ElementVTable) -> ElementVTable {
 /// Runs a batch of `count` elements up to the one that is planned to go wrong.
 ///
 /// # Safety
-/// `report` is valid.
+/// `error_out` is valid.
 unsafe fn batch(
     _name: &str,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
     run: impl FnOnce(usize) -> Status,
 ) -> Status {
-    let due = mishap::due(count);
+    let due = type_code::due(count);
     let reached = due.map_or(count, |(before, _)| before);
-    let status = mishap::armed(|| heap::scope(|| run(reached)));
+    let status = type_code::armed(|| heap::scope(|| run(reached)));
     let Some((done, how)) = due.filter(|_| status == abi::OK) else { return status };
     let message = match how {
-        Mishap::Fail => "a planned failure",
-        Mishap::Panic => match catch_unwind(|| resume_unwind(Box::new(PlannedPanic))) {
+        Fault::Fail => "a planned failure",
+        Fault::Panic => match catch_unwind(|| resume_unwind(Box::new(PlannedPanic))) {
             Ok(()) => "no panic",
             Err(_) => "a planned panic",
         },
     };
     // SAFETY: the caller's promise.
-    let report = unsafe { &mut *report };
-    report.done = done;
-    report.fail(abi::ERROR_RUNTIME, message)
+    let error_out = unsafe { &mut *error_out };
+    error_out.done = done;
+    error_out.fail(abi::ERROR_RUNTIME, message)
 }
 
 life_batches!(batch);
@@ -62,15 +62,15 @@ unsafe extern "C" fn destroy(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: `abi::DestroyFn`.
     unsafe {
         let vtable = client(context);
         let Some(destroy) = vtable.destroy else { return abi::OK };
-        let status = heap::scope(|| destroy(vtable.context, cells, stride, count, report));
-        if status == abi::OK && mishap::destructor_due(count) {
-            return (*report).fail(abi::ERROR_RUNTIME, "a planned destructor failure");
+        let status = heap::scope(|| destroy(vtable.context, cells, stride, count, error_out));
+        if status == abi::OK && type_code::destructor_due(count) {
+            return (*error_out).fail(abi::ERROR_RUNTIME, "a planned destructor failure");
         }
         status
     }

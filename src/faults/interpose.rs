@@ -1,4 +1,4 @@
-//! Functions that stand in a vtable for a client's own, which they know by their context.
+//! Interposed functions: they stand in a vtable for a client's own, which they know by their context.
 
 use crate::abi::ElementVTable;
 use std::ffi::c_void;
@@ -12,7 +12,7 @@ pub(crate) unsafe fn client<'a>(context: *mut c_void) -> &'a ElementVTable {
     unsafe { &*context.cast::<ElementVTable>() }
 }
 
-/// Functions that are handed batches: `$batch(name, count, report, run)` says for how many elements
+/// Functions that are handed batches: `$batch(name, count, error_out, run)` says for how many elements
 /// the client's own is run.
 macro_rules! batches {
     ($batch:ident;
@@ -22,13 +22,13 @@ macro_rules! batches {
             $($argument: $kind,)*
             $count: usize,
             $($rest: $more,)*
-            report: *mut Report,
+            error_out: *mut ErrorOut,
         ) -> Status {
             // SAFETY: the client's own contract; a part of a batch is a batch.
             unsafe {
                 let client = client(context);
-                $batch(stringify!($member), $count, report, |count| match client.$member {
-                    Some(own) => own(client.context, $($argument,)* count, $($rest,)* report),
+                $batch(stringify!($member), $count, error_out, |count| match client.$member {
+                    Some(own) => own(client.context, $($argument,)* count, $($rest,)* error_out),
                     None => abi::OK,
                 })
             }
@@ -40,7 +40,7 @@ macro_rules! batches {
 /// `copy_construct`, `assign`, `relocate`.
 macro_rules! life_batches {
     ($batch:ident) => {
-        $crate::erased::around::batches! {
+        $crate::faults::interpose::batches! {
             $batch;
             construct(cells: *mut u8, stride: isize; count,)
             copy_construct(

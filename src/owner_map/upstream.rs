@@ -1,44 +1,44 @@
-//! Blocks of ours in memory that another allocator gave us (handler mode over somebody's handler).
+//! Blocks of ours in memory that another allocator gave us (handler mode over another handler).
 //!
-//! They lie anywhere in somebody's heap, so `memory` does not know them; a second map of ranges
+//! They lie anywhere in its heap, so `memory` does not know them; a second map of ranges
 //! does. It is asked only about addresses that are in no block of `memory`, and only while there is
 //! such a block.
 
 use super::adopted::AdoptedRanges;
 #[cfg(not(any(loom, miri)))]
-use crate::memory::fork::Handlers;
+use crate::fork::{self, Layer, Step};
 use crate::memory::{self, AllocError, BlockInfo};
 use std::ptr::NonNull;
 
 #[cfg(not(loom))]
-static HOSTED: AdoptedRanges<{ 1 << 16 }, { 1 << 16 }> = AdoptedRanges::new();
+static UPSTREAM: AdoptedRanges<{ 1 << 16 }, { 1 << 16 }> = AdoptedRanges::new();
 
 #[cfg(loom)]
 loom::lazy_static! {
     /// Too small for real addresses, as for adopted ranges.
-    static ref HOSTED: AdoptedRanges<2, 2> = AdoptedRanges::new();
+    static ref UPSTREAM: AdoptedRanges<2, 2> = AdoptedRanges::new();
 }
 
 #[cfg(not(any(loom, miri)))]
-static FORK: Handlers = Handlers::new(before_fork, after_fork);
+static STEP: Step = Step { prepare, parent: resume, child: resume };
 
 #[cfg(not(any(loom, miri)))]
-extern "C" fn before_fork() {
-    HOSTED.writers.acquire();
+fn prepare() {
+    UPSTREAM.writers.acquire();
 }
 
 #[cfg(not(any(loom, miri)))]
-extern "C" fn after_fork() {
-    // SAFETY: `before_fork` took the lock in this thread, or in the one it is a copy of.
-    unsafe { HOSTED.writers.release() };
+fn resume() {
+    // SAFETY: `prepare` took the lock in this thread, or in the one it is a copy of.
+    unsafe { UPSTREAM.writers.release() };
 }
 
-/// Notes a block of ours in another allocator's memory, until [`unhost`].
+/// Notes a block of ours in another allocator's memory, until [`remove_upstream`].
 ///
 /// # Errors
 /// There is no memory for the note; or a part of the block is in memory of ours already, because
 /// the other allocator got it from us or gave it out twice.
-pub fn host(block: BlockInfo) -> Result<(), AllocError> {
+pub fn add_upstream(block: BlockInfo) -> Result<(), AllocError> {
     let error = AllocError { size: block.size, align: memory::MIN_ALIGN };
     let start = block.start.as_ptr();
     let end = start.addr().checked_add(block.size).ok_or(error)?;
@@ -47,36 +47,33 @@ pub fn host(block: BlockInfo) -> Result<(), AllocError> {
     }
     // As for adopted ranges: a child of a fork finds no sequence number odd.
     #[cfg(not(any(loom, miri)))]
-    {
-        memory::fork::arm();
-        FORK.arm();
-    }
-    let noted = HOSTED.insert(start.addr()..end, block.start.cast()).map_err(|_| error)?;
+    fork::arm(Layer::Upstream, &STEP);
+    let noted = UPSTREAM.insert(start.addr()..end, block.start.cast()).map_err(|_| error)?;
     if noted.adoptions > 1 {
         // The very same range again.
-        HOSTED.remove(start.addr());
+        UPSTREAM.remove(start.addr());
         return Err(error);
     }
     Ok(())
 }
 
 /// Forgets a block, before its memory is given back.
-pub fn unhost(start: NonNull<u8>) {
-    HOSTED.remove(start.as_ptr().addr());
+pub fn remove_upstream(start: NonNull<u8>) {
+    UPSTREAM.remove(start.as_ptr().addr());
 }
 
-/// The hosted block that contains the byte at `pointer`, which may be any address.
+/// The upstream block that contains the byte at `pointer`, which may be any address.
 #[inline]
-pub fn hosted_block_of(pointer: *const u8) -> Option<BlockInfo> {
-    let found = HOSTED.find(pointer.addr())?;
+pub fn upstream_block_of(pointer: *const u8) -> Option<BlockInfo> {
+    let found = UPSTREAM.find(pointer.addr())?;
     Some(BlockInfo { start: found.payload.cast(), size: found.range.len() })
 }
 
-/// All hosted blocks of this moment.
-pub fn hosted_blocks() -> Vec<BlockInfo> {
+/// All upstream blocks of this moment.
+pub fn upstream_blocks() -> Vec<BlockInfo> {
     let block =
         |found: super::Adopted| BlockInfo { start: found.payload.cast(), size: found.range.len() };
-    HOSTED.all().into_iter().map(block).collect()
+    UPSTREAM.all().into_iter().map(block).collect()
 }
 
 #[cfg(all(test, not(loom)))]
@@ -85,33 +82,33 @@ mod tests {
     use crate::owner_map::{self, AdoptError, Owner};
 
     #[test]
-    fn a_hosted_block_is_found_until_it_is_gone() {
+    fn an_upstream_block_is_found_until_it_is_gone() {
         let mut memory = vec![0_u64; 20_000];
         let start = NonNull::new(memory.as_mut_ptr()).unwrap().cast::<u8>();
         let block = BlockInfo { start, size: 160_000 };
-        assert_eq!(hosted_block_of(start.as_ptr()), None);
-        host(block).unwrap();
+        assert_eq!(upstream_block_of(start.as_ptr()), None);
+        add_upstream(block).unwrap();
         for offset in [0, 1, 70_000, 159_999] {
             let pointer = start.as_ptr().wrapping_add(offset);
-            assert_eq!(hosted_block_of(pointer), Some(block));
+            assert_eq!(upstream_block_of(pointer), Some(block));
             assert_eq!(owner_map::find(pointer), Owner::Block(block));
         }
         // It touches three slabs, and is listed once.
-        assert_eq!(hosted_blocks().iter().filter(|listed| **listed == block).count(), 1);
-        assert_eq!(hosted_block_of(start.as_ptr().wrapping_add(160_000)), None);
-        assert!(host(block).is_err(), "one block at a place");
-        assert!(host(BlockInfo { start, size: 10 }).is_err(), "a part of it");
-        assert_eq!(hosted_block_of(start.as_ptr()), Some(block));
+        assert_eq!(upstream_blocks().iter().filter(|listed| **listed == block).count(), 1);
+        assert_eq!(upstream_block_of(start.as_ptr().wrapping_add(160_000)), None);
+        assert!(add_upstream(block).is_err(), "one block at a place");
+        assert!(add_upstream(BlockInfo { start, size: 10 }).is_err(), "a part of it");
+        assert_eq!(upstream_block_of(start.as_ptr()), Some(block));
         let lent = start.as_ptr().addr()..start.as_ptr().addr() + 8;
         assert_eq!(owner_map::adopt(lent, block.start.cast()), Err(AdoptError::Managed));
-        unhost(start);
-        assert_eq!(hosted_block_of(start.as_ptr()), None);
+        remove_upstream(start);
+        assert_eq!(upstream_block_of(start.as_ptr()), None);
     }
 
     #[test]
-    fn memory_of_ours_hosts_nothing() {
+    fn memory_of_ours_is_upstream_of_nothing() {
         let block = memory::allocate(1000, 64).unwrap();
-        assert!(host(BlockInfo { start: block.start, size: 500 }).is_err());
+        assert!(add_upstream(BlockInfo { start: block.start, size: 500 }).is_err());
         // SAFETY: allocated above, used no more.
         unsafe { memory::release(block.start) };
     }

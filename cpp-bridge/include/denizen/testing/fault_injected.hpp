@@ -1,11 +1,11 @@
 /*
- * A T that throws where it is told to: the stand-in that shows what exceptions do.
+ * A T with faults injected: it throws where it is told to: the stand-in that shows what exceptions do.
  *
  * It has the bytes, the promises and the operations of its T. Its own part, two empty base classes, counts
  * objects, and throws before or after T's construction, copy, assignment or move, where T's may throw.
  */
-#ifndef DENIZEN_TESTING_GUEST_HPP
-#define DENIZEN_TESTING_GUEST_HPP
+#ifndef DENIZEN_TESTING_FAULT_INJECTED_HPP
+#define DENIZEN_TESTING_FAULT_INJECTED_HPP
 
 #include <denizen/cpp/traits.hpp>
 
@@ -23,8 +23,8 @@ struct planned_failure : std::runtime_error {
 
 namespace detail {
 
-/** What goes wrong, and when. */
-struct mishap {
+/** What fails, and when. */
+struct fault_plan {
     /** Steps until one throws; negative: none is planned. */
     long countdown = -1;
     /** It throws an int, which is no std::exception. */
@@ -32,9 +32,9 @@ struct mishap {
     /** Destructors until one throws. */
     long destructor_countdown = -1;
 };
-inline mishap planned;
+inline fault_plan planned;
 
-inline void mishap_step()
+inline void fault_step()
 {
     if (planned.countdown >= 0 && planned.countdown-- == 0) {
         if (planned.odd) {
@@ -44,46 +44,46 @@ inline void mishap_step()
     }
 }
 
-/* Objects of the guests of one T. */
+/* Objects of fault_injected<T> that are alive. */
 template <class T>
-inline long guests_alive = 0;
+inline long fault_injected_alive = 0;
 
 template <class T, bool Before>
-struct around {
+struct interpose {
     static constexpr bool ends_quietly = std::is_nothrow_destructible_v<T>;
 
-    around() noexcept(std::is_nothrow_default_constructible_v<T>)
+    interpose() noexcept(std::is_nothrow_default_constructible_v<T>)
     {
         step<std::is_nothrow_default_constructible_v<T>>();
         count(1);
     }
     /** Of a value that the lifecheck's closure makes, which may always throw. */
-    explicit around(int)
+    explicit interpose(int)
     {
         step<false>();
         count(1);
     }
-    around(const around &) noexcept(std::is_nothrow_copy_constructible_v<T>)
+    interpose(const interpose &) noexcept(std::is_nothrow_copy_constructible_v<T>)
     {
         step<std::is_nothrow_copy_constructible_v<T>>();
         count(1);
     }
-    around(around &&) noexcept(std::is_nothrow_move_constructible_v<T>)
+    interpose(interpose &&) noexcept(std::is_nothrow_move_constructible_v<T>)
     {
         step<std::is_nothrow_move_constructible_v<T>>();
         count(1);
     }
-    around &operator=(const around &) noexcept(std::is_nothrow_copy_assignable_v<T>)
+    interpose &operator=(const interpose &) noexcept(std::is_nothrow_copy_assignable_v<T>)
     {
         step<std::is_nothrow_copy_assignable_v<T>>();
         return *this;
     }
-    around &operator=(around &&) noexcept(std::is_nothrow_move_assignable_v<T>)
+    interpose &operator=(interpose &&) noexcept(std::is_nothrow_move_assignable_v<T>)
     {
         step<std::is_nothrow_move_assignable_v<T>>();
         return *this;
     }
-    ~around() noexcept(ends_quietly)
+    ~interpose() noexcept(ends_quietly)
     {
         count(-1);
         if constexpr (Before && !ends_quietly) {
@@ -98,18 +98,18 @@ private:
     static void step() noexcept(Quiet)
     {
         if constexpr (!Quiet) {
-            mishap_step();
+            fault_step();
         }
     }
     static void count(long change) noexcept
     {
         if (Before) {
-            guests_alive<T> += change;
+            fault_injected_alive<T> += change;
         }
     }
 };
 
-/* The T of a guest. Its members are written out, to promise what T promises: the promise of an implicit
+/* The T of fault_injected<T>. Its members are written out, to promise what T promises: the promise of an implicit
  * assignment counts T's operator only, not the copy that `T &operator=(T)` takes, and std::terminate
  * would answer an exception of that copy. Where T lacks an operation, its member takes what there is none
  * of, and the implicit one is deleted. */
@@ -152,14 +152,14 @@ struct held {
 } // namespace detail
 
 template <class T>
-struct guest : private detail::around<T, true>,
-               public detail::held<T>,
-               private detail::around<T, false> {
-    guest() = default;
+struct fault_injected : private detail::interpose<T, true>,
+                        public detail::held<T>,
+                        private detail::interpose<T, false> {
+    fault_injected() = default;
     /** From the T that `make()` returns, without a move. */
     template <class Make>
-    guest(Make &make, int)
-        : detail::around<T, true>(0), detail::held<T>(make, 0), detail::around<T, false>(0)
+    fault_injected(Make &make, int)
+        : detail::interpose<T, true>(0), detail::held<T>(make, 0), detail::interpose<T, false>(0)
     {
     }
 };
@@ -167,11 +167,11 @@ struct guest : private detail::around<T, true>,
 } // namespace testing
 
 template <class T>
-struct is_trivially_relocatable<testing::guest<T>> : is_trivially_relocatable<T> {};
+struct is_trivially_relocatable<testing::fault_injected<T>> : is_trivially_relocatable<T> {};
 template <class T>
-struct zero_bytes<testing::guest<T>> : zero_bytes<T> {};
+struct zero_bytes<testing::fault_injected<T>> : zero_bytes<T> {};
 template <class T>
-struct is_copyable<testing::guest<T>> : is_copyable<T> {};
+struct is_copyable<testing::fault_injected<T>> : is_copyable<T> {};
 
 } // namespace denizen
 

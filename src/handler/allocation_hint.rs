@@ -1,7 +1,7 @@
-//! A note from the dtype to the allocation that follows it on the same thread: what the new array
+//! A hint from the dtype to the allocation that follows it on the same thread: what the new array
 //! is of, and what to undo once the allocation has happened.
 //!
-//! The note is a hint. It decides how many bits the init bitmap gets and nothing else, so a note
+//! It is no more than a hint: it decides how many bits the init bitmap gets and nothing else, so one
 //! that meets another allocation than it was meant for does no harm.
 
 use crate::erased::ElementType;
@@ -27,43 +27,43 @@ impl Content {
     }
 }
 
-/// The note: what the array is of, and the function that ends the arming.
+/// The hint: what the array is of, and the function that ends the arming.
 #[derive(Clone, Copy)]
-struct Note {
+struct Hint {
     content: Content,
     disarm: fn(),
 }
 
 thread_local! {
-    static NOTE: Cell<Option<Note>> = const { Cell::new(None) };
+    static HINT: Cell<Option<Hint>> = const { Cell::new(None) };
 }
 
-/// Whether a note waits on this thread.
+/// Whether a hint waits on this thread.
 #[inline]
 pub fn is_armed() -> bool {
-    NOTE.with(|note| note.get().is_some())
+    HINT.with(|hint| hint.get().is_some())
 }
 
-/// Leaves a note. `disarm` is called once, by whoever takes it.
+/// Leaves a hint. `disarm` is called once, by [`take`].
 #[inline]
 pub fn leave(content: Content, disarm: fn()) {
-    NOTE.with(|note| note.set(Some(Note { content, disarm })));
+    HINT.with(|hint| hint.set(Some(Hint { content, disarm })));
 }
 
-/// Replaces the content of a waiting note.
+/// Replaces the content of a waiting hint.
 #[inline]
 pub fn amend(content: Content) {
-    NOTE.with(|note| {
-        if let Some(waiting) = note.get() {
-            note.set(Some(Note { content, ..waiting }));
+    HINT.with(|hint| {
+        if let Some(waiting) = hint.get() {
+            hint.set(Some(Hint { content, ..waiting }));
         }
     });
 }
 
-/// Takes the note, if there is one, and ends the arming.
+/// Takes the hint, if there is one, and ends the arming.
 #[inline]
 pub fn take() -> Option<Content> {
-    let note = NOTE.with(Cell::take)?;
-    (note.disarm)();
-    Some(note.content)
+    let hint = HINT.with(Cell::take)?;
+    (hint.disarm)();
+    Some(hint.content)
 }

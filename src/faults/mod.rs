@@ -4,16 +4,22 @@
 //! tests plan for their own thread, the fault runs of `denizen check` for the process, whose
 //! threads all count. Without a plan a step costs one relaxed load.
 
+#[doc(hidden)]
+pub mod elements;
+pub(crate) mod interpose;
+#[cfg(feature = "testing")]
+pub(crate) mod type_code;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 /// A kind of step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Kind {
+pub enum FaultKind {
     /// A block of memory for a segment, or what is allocated beside one.
     Allocation = 1,
-    /// A request to the Rust heap of the runtime: scratch space, books, messages, large numbers.
+    /// A request to the Rust heap of the runtime: scratch space, ledgers, messages, large numbers.
     Heap = 2,
     /// One element in an operation of its type: constructed, copied, compared, cast, ..
     Element = 4,
@@ -51,7 +57,7 @@ pub fn cancel() -> bool {
 
 /// Has one step of the process fail after `after` more of its kind, once; `None` only counts them.
 /// Replaces any other plan of the process.
-pub fn plan(kind: Kind, after: Option<u64>) {
+pub fn plan(kind: FaultKind, after: Option<u64>) {
     end();
     AFTER.store(after.unwrap_or(u64::MAX), Relaxed);
     ARMED.fetch_or(kind as u64, Relaxed);
@@ -66,7 +72,7 @@ pub fn end() -> (u64, bool) {
 /// Whether allocations must ask [`is_due`].
 #[inline]
 pub(crate) fn allocations_are_watched() -> bool {
-    ARMED.load(Relaxed) & (THREADS | Kind::Allocation as u64) != 0
+    ARMED.load(Relaxed) & (THREADS | FaultKind::Allocation as u64) != 0
 }
 
 /// Counts an allocation, which may be the one that fails.
@@ -79,7 +85,7 @@ pub(crate) fn is_due() -> bool {
 #[cfg(any(feature = "runtime", all(test, not(loom))))]
 #[inline]
 pub(crate) fn heap_is_watched() -> bool {
-    ARMED.load(Relaxed) & Kind::Heap as u64 != 0
+    ARMED.load(Relaxed) & FaultKind::Heap as u64 != 0
 }
 
 /// Counts a request to the heap under a plan for it; it may be the one that fails.
@@ -90,7 +96,7 @@ pub(crate) fn heap_is_due() -> bool {
 
 /// Counts `count` elements; the index of the one that fails, if one does.
 pub(crate) fn failing_element(count: usize) -> Option<usize> {
-    (ARMED.load(Relaxed) & Kind::Element as u64 != 0).then(|| next(count))?
+    (ARMED.load(Relaxed) & FaultKind::Element as u64 != 0).then(|| next(count))?
 }
 
 /// Counts a call into the runtime.
@@ -99,7 +105,7 @@ pub(crate) fn failing_element(count: usize) -> Option<usize> {
 /// On request.
 #[inline(always)]
 pub(crate) fn slot() {
-    if ARMED.load(Relaxed) & Kind::Slot as u64 != 0 {
+    if ARMED.load(Relaxed) & FaultKind::Slot as u64 != 0 {
         slot_under_plan();
     }
 }
@@ -112,7 +118,7 @@ fn slot_under_plan() {
 
 #[cold]
 fn allocation_is_due() -> bool {
-    let planned = ARMED.load(Relaxed) & Kind::Allocation as u64 != 0;
+    let planned = ARMED.load(Relaxed) & FaultKind::Allocation as u64 != 0;
     let of_process = planned && next(1).is_some();
     // A thread that is ending has no plan any more.
     let of_thread = COUNTDOWN.try_with(|countdown| match countdown.get() {
@@ -138,9 +144,9 @@ fn next(count: usize) -> Option<usize> {
 }
 
 /// Whether the process was started with `DENIZEN_FAULTS=1`: element types that are registered then
-/// count their elements ([`crate::erased::counting`]).
+/// count their elements ([`elements`]).
 #[cfg(feature = "runtime")]
-pub(crate) fn counts_elements() -> bool {
+pub(crate) fn elements_can_fail() -> bool {
     static ASKED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
         std::env::var_os("DENIZEN_FAULTS").is_some_and(|value| value == "1")
     });

@@ -5,12 +5,12 @@ use crate::erased::Failure;
 use std::cell::{Cell, RefCell};
 
 thread_local! {
-    static REFUSAL: RefCell<Option<Failure>> = const { RefCell::new(None) };
+    static REALLOC_ERROR: RefCell<Option<Failure>> = const { RefCell::new(None) };
     /// How many calls at work on this thread will ask.
     static ASKING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The time in which somebody is at work who asks for the reason at its end.
+/// A call at work that asks for the reason at its end.
 #[derive(Debug)]
 pub struct Asking(Option<Failure>);
 
@@ -35,21 +35,21 @@ impl Drop for Asking {
 }
 
 fn replace(reason: Option<Failure>) -> Option<Failure> {
-    REFUSAL.try_with(|refusal| refusal.replace(reason)).ok().flatten()
+    REALLOC_ERROR.try_with(|error| error.replace(reason)).ok().flatten()
 }
 
-/// Notes a reason, unless there is an earlier one. Gives it back where nobody will ask.
+/// Keeps a reason, unless there is an earlier one. Gives it back where no call will ask.
 ///
 /// # Errors
-/// Nobody asks.
+/// No call asks.
 #[cold]
 pub fn leave(reason: Failure) -> Result<(), Failure> {
-    // A thread that ends has nobody to tell.
+    // A thread that ends has no caller to tell.
     if ASKING.try_with(Cell::get).unwrap_or_default() == 0 {
         return Err(reason);
     }
-    let _ending = REFUSAL.try_with(|refusal| {
-        refusal.borrow_mut().get_or_insert(reason);
+    let _ending = REALLOC_ERROR.try_with(|error| {
+        error.borrow_mut().get_or_insert(reason);
     });
     Ok(())
 }

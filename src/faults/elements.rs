@@ -1,48 +1,52 @@
-//! Functions of a client that count their elements, so that each element can fail once.
+//! Functions that stand for a client's own and count their elements, so that each element can fail once.
 //!
 //! Where the process was started with `DENIZEN_FAULTS=1`, a type's functions are replaced at its
 //! registration by these, which know the client's own by their context. A batch in which an element
 //! is to fail is handed over up to that element; the failure is then reported as the client would.
 //! Functions that end objects do their work first, and sorts fail before it or after it.
 
-use super::around::{batches, client, life_batches};
-use crate::{
-    abi::{self, ConstructFn, ElementVTable, LoopFn, PyObject, Report, Sink, Status},
-    faults,
-};
+use super::interpose::{batches, client, life_batches};
+use crate::abi::{self, ConstructFn, ElementVTable, ErrorOut, LoopFn, PyObject, Sink, Status};
 use std::ffi::c_void;
 
-/// The client's vtable, with each of its functions replaced by one that counts. The copy that these
+/// The client's vtable, with each of its functions replaced by a fault-injected one. The copy that these
 /// refer to lives forever.
-pub(super) fn counted(client: ElementVTable) -> ElementVTable {
+pub(crate) fn fault_injected(client: ElementVTable) -> ElementVTable {
     let context: *const ElementVTable = Box::leak(Box::new(client));
-    let mut counted = client;
-    counted.context = context.cast_mut().cast();
+    let mut injected = client;
+    injected.context = context.cast_mut().cast();
     macro_rules! replace {
         ($($member:ident)*) => {
-            $(counted.$member = client.$member.map(|_| $member as _);)*
+            $(injected.$member = client.$member.map(|_| $member as _);)*
         };
     }
     replace!(construct copy_construct assign relocate destroy);
     replace!(compare sort argsort nonzero hash heap_bytes);
     replace!(to_text from_text save load to_python from_python traverse);
-    counted
+    injected
 }
 
-/// A loop that counts, and its context. Its dimensions are that of the iterations and `core` more.
-pub fn counted_loop(function: LoopFn, context: *mut c_void, core: usize) -> (LoopFn, *mut c_void) {
-    let counted = Box::leak(Box::new(Counted { function, context, core }));
-    (run_loop, std::ptr::from_mut(counted).cast())
+/// A loop whose elements can fail, and its context. Its dimensions are that of the iterations and `core` more.
+pub fn fault_injected_loop(
+    function: LoopFn,
+    context: *mut c_void,
+    core: usize,
+) -> (LoopFn, *mut c_void) {
+    let injected = Box::leak(Box::new(Injected { function, context, core }));
+    (run_loop, std::ptr::from_mut(injected).cast())
 }
 
-/// An identity that counts, and its context.
-pub fn counted_identity(function: ConstructFn, context: *mut c_void) -> (ConstructFn, *mut c_void) {
-    let counted = Box::leak(Box::new(Counted { function, context, core: 0 }));
-    (construct_identity, std::ptr::from_mut(counted).cast())
+/// An identity that can fail, and its context.
+pub fn fault_injected_identity(
+    function: ConstructFn,
+    context: *mut c_void,
+) -> (ConstructFn, *mut c_void) {
+    let injected = Box::leak(Box::new(Injected { function, context, core: 0 }));
+    (construct_identity, std::ptr::from_mut(injected).cast())
 }
 
 /// A client's function with what belongs to it.
-struct Counted<F> {
+struct Injected<F> {
     function: F,
     context: *mut c_void,
     core: usize,
@@ -51,12 +55,12 @@ struct Counted<F> {
 /// Reports the planned failure of a function after `done` elements.
 ///
 /// # Safety
-/// `report` points to a writable report, or is NULL.
-unsafe fn fail(name: &str, report: *mut Report, done: usize) -> Status {
+/// `error_out` points to a writable [`ErrorOut`], or is NULL.
+unsafe fn fail(name: &str, error_out: *mut ErrorOut, done: usize) -> Status {
     // SAFETY: the caller's promise.
-    if let Some(report) = unsafe { report.as_mut() } {
-        report.done = done;
-        return report.fail(abi::ERROR_RUNTIME, &format!("planned fault in {name}"));
+    if let Some(error_out) = unsafe { error_out.as_mut() } {
+        error_out.done = done;
+        return error_out.fail(abi::ERROR_RUNTIME, &format!("planned fault in {name}"));
     }
     abi::FAILED
 }
@@ -64,27 +68,27 @@ unsafe fn fail(name: &str, report: *mut Report, done: usize) -> Status {
 /// Runs a batch up to the element that fails.
 ///
 /// # Safety
-/// `report` points to a writable report.
+/// `error_out` points to a writable [`ErrorOut`].
 unsafe fn batch(
     name: &str,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
     run: impl Fn(usize) -> Status,
 ) -> Status {
-    let Some(due) = faults::failing_element(count) else { return run(count) };
+    let Some(due) = super::failing_element(count) else { return run(count) };
     let status = if due == 0 { abi::OK } else { run(due) };
     // SAFETY: the caller's promise.
-    if status == abi::OK { unsafe { fail(name, report, due) } } else { status }
+    if status == abi::OK { unsafe { fail(name, error_out, due) } } else { status }
 }
 
 /// Runs a function of one element unless that fails.
 ///
 /// # Safety
 /// As for [`fail`].
-unsafe fn single(name: &str, report: *mut Report, run: impl FnOnce() -> Status) -> Status {
-    if faults::failing_element(1).is_some() {
+unsafe fn single(name: &str, error_out: *mut ErrorOut, run: impl FnOnce() -> Status) -> Status {
+    if super::failing_element(1).is_some() {
         // SAFETY: the caller's promise.
-        return unsafe { fail(name, report, 0) };
+        return unsafe { fail(name, error_out, 0) };
     }
     run()
 }
@@ -101,13 +105,13 @@ macro_rules! singles {
         $(unsafe extern "C" fn $member(
             context: *mut c_void,
             $($argument: $kind,)*
-            report: *mut Report,
+            error_out: *mut ErrorOut,
         ) -> Status {
             // SAFETY: the client's own contract.
             unsafe {
                 let client = client(context);
-                single(stringify!($member), report, || match client.$member {
-                    Some(own) => own(client.context, $($argument,)* report),
+                single(stringify!($member), error_out, || match client.$member {
+                    Some(own) => own(client.context, $($argument,)* error_out),
                     None => abi::OK,
                 })
             }
@@ -131,17 +135,17 @@ unsafe extern "C" fn destroy(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: the client's own contract.
     unsafe {
         let client = client(context);
         let status = match client.destroy {
-            Some(own) => own(client.context, cells, stride, count, report),
+            Some(own) => own(client.context, cells, stride, count, error_out),
             None => abi::OK,
         };
-        if faults::failing_element(count).is_some() {
-            fail("destroy", report, count)
+        if super::failing_element(count).is_some() {
+            fail("destroy", error_out, count)
         } else {
             status
         }
@@ -152,16 +156,16 @@ unsafe extern "C" fn sort(
     context: *mut c_void,
     cells: *mut u8,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: the client's own contract.
     unsafe {
         let client = client(context);
         let run = || match client.sort {
-            Some(own) => own(client.context, cells, count, report),
+            Some(own) => own(client.context, cells, count, error_out),
             None => abi::OK,
         };
-        whole("sort", report, run)
+        whole("sort", error_out, run)
     }
 }
 
@@ -171,16 +175,16 @@ unsafe extern "C" fn argsort(
     stride: isize,
     count: usize,
     indices: *mut isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
     // SAFETY: the client's own contract.
     unsafe {
         let client = client(context);
         let run = || match client.argsort {
-            Some(own) => own(client.context, cells, stride, count, indices, report),
+            Some(own) => own(client.context, cells, stride, count, indices, error_out),
             None => abi::OK,
         };
-        whole("argsort", report, run)
+        whole("argsort", error_out, run)
     }
 }
 
@@ -188,11 +192,11 @@ unsafe extern "C" fn argsort(
 ///
 /// # Safety
 /// As for [`fail`].
-unsafe fn whole(name: &str, report: *mut Report, run: impl FnOnce() -> Status) -> Status {
+unsafe fn whole(name: &str, error_out: *mut ErrorOut, run: impl FnOnce() -> Status) -> Status {
     // SAFETY: the caller's promise.
     unsafe {
-        let status = single(name, report, run);
-        if status == abi::OK { single(name, report, || abi::OK) } else { status }
+        let status = single(name, error_out, run);
+        if status == abi::OK { single(name, error_out, || abi::OK) } else { status }
     }
 }
 
@@ -216,15 +220,15 @@ unsafe extern "C" fn heap_bytes(
 unsafe extern "C" fn to_python(
     context: *mut c_void,
     cell: *const u8,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> *mut PyObject {
     // SAFETY: the client's own contract.
     unsafe {
         let client = client(context);
-        match client.to_python.filter(|_| faults::failing_element(1).is_none()) {
-            Some(own) => own(client.context, cell, report),
+        match client.to_python.filter(|_| super::failing_element(1).is_none()) {
+            Some(own) => own(client.context, cell, error_out),
             None => {
-                fail("to_python", report, 0);
+                fail("to_python", error_out, 0);
                 std::ptr::null_mut()
             }
         }
@@ -250,20 +254,26 @@ unsafe extern "C" fn run_loop(
     arguments: *const *mut u8,
     dimensions: *const isize,
     strides: *const isize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: a context of `counted_loop`, and the client's own contract: there are `core` more
+    // SAFETY: a context of `fault_injected_loop`, and the client's own contract: there are `core` more
     // dimensions, and fewer iterations are a loop as well.
     unsafe {
-        let counted = &*context.cast::<Counted<LoopFn>>();
-        let given = std::slice::from_raw_parts(dimensions, 1 + counted.core);
-        batch("a loop", given[0] as usize, report, |count| {
+        let injected = &*context.cast::<Injected<LoopFn>>();
+        let given = std::slice::from_raw_parts(dimensions, 1 + injected.core);
+        batch("a loop", given[0] as usize, error_out, |count| {
             if count == given[0] as usize {
-                return (counted.function)(counted.context, arguments, dimensions, strides, report);
+                return (injected.function)(
+                    injected.context,
+                    arguments,
+                    dimensions,
+                    strides,
+                    error_out,
+                );
             }
             let mut part = given.to_vec();
             part[0] = count as isize;
-            (counted.function)(counted.context, arguments, part.as_ptr(), strides, report)
+            (injected.function)(injected.context, arguments, part.as_ptr(), strides, error_out)
         })
     }
 }
@@ -273,13 +283,13 @@ unsafe extern "C" fn construct_identity(
     cells: *mut u8,
     stride: isize,
     count: usize,
-    report: *mut Report,
+    error_out: *mut ErrorOut,
 ) -> Status {
-    // SAFETY: a context of `counted_identity`, and the client's own contract.
+    // SAFETY: a context of `fault_injected_identity`, and the client's own contract.
     unsafe {
-        let counted = &*context.cast::<Counted<ConstructFn>>();
-        batch("an identity", count, report, |count| {
-            (counted.function)(counted.context, cells, stride, count, report)
+        let injected = &*context.cast::<Injected<ConstructFn>>();
+        batch("an identity", count, error_out, |count| {
+            (injected.function)(injected.context, cells, stride, count, error_out)
         })
     }
 }

@@ -14,6 +14,7 @@ impl Once {
     }
 
     /// Whether it was done; what was done is visible then.
+    #[cfg(all(test, loom))]
     #[inline]
     pub(crate) fn is_done(&self) -> bool {
         self.0.load(Ordering::Acquire) == DONE
@@ -31,7 +32,7 @@ impl Once {
                 thread::yield_now();
                 continue;
             }
-            // Nobody is, or a thread of the parent was when it forked this process.
+            // No thread is, or one of the parent was when it forked this process.
             let claimed =
                 self.0.compare_exchange(worker, me, Ordering::AcqRel, Ordering::Relaxed).is_ok();
             if claimed {
@@ -66,7 +67,7 @@ mod loom_tests {
                     let action = || shared.times.with_mut(|times| unsafe { *times += 1 });
                     shared.once.call(7, action);
                 }
-                // SAFETY: loom checks that nobody writes any more.
+                // SAFETY: loom checks that no thread writes any more.
                 assert_eq!(shared.times.with(|times| unsafe { *times }), 1);
             };
             let other = {

@@ -1,5 +1,5 @@
-//! The Rust heap of the extension module: the system's, with a reserve for reporting that it is
-//! exhausted.
+//! The Rust heap of the extension module: the system's, with an emergency heap for reporting that it
+//! is exhausted.
 //!
 //! Number crates panic where an allocation fails, and that panic becomes a `MemoryError`. But a
 //! panic allocates, as do the texts of errors, and Rust aborts the process where such a request
@@ -14,37 +14,37 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 const SLOT_BYTES: usize = 512;
 const SLOTS: usize = 64;
-const RESERVE_BYTES: usize = SLOT_BYTES * SLOTS;
+const EMERGENCY_BYTES: usize = SLOT_BYTES * SLOTS;
 
 /// The memory set aside; a slot belongs to who set its bit in [`TAKEN`].
 #[repr(C, align(64))]
-struct Reserve(UnsafeCell<[u8; RESERVE_BYTES]>);
+struct EmergencySlots(UnsafeCell<[u8; EMERGENCY_BYTES]>);
 
 // SAFETY: only addresses are taken of it here; a slot is used by one owner at a time.
-unsafe impl Sync for Reserve {}
+unsafe impl Sync for EmergencySlots {}
 
-static RESERVE: Reserve = Reserve(UnsafeCell::new([0; RESERVE_BYTES]));
+static EMERGENCY: EmergencySlots = EmergencySlots(UnsafeCell::new([0; EMERGENCY_BYTES]));
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Whether a request of this thread failed and nobody was told yet.
+    /// Whether a request of this thread failed and no caller was told yet.
     static EXHAUSTED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The failure has been told: requests fail again.
 pub fn over() {
-    // A thread that is ending has nobody to tell.
+    // A thread that is ending has no caller to tell.
     let _ = EXHAUSTED.try_with(|exhausted| exhausted.set(false));
 }
 
-/// The system's heap and the reserve.
+/// The system's heap and the emergency heap.
 #[derive(Debug)]
 pub struct Heap;
 
 /// The index of the slot that starts at an address.
 fn slot_of(pointer: *mut u8) -> Option<usize> {
-    let offset = pointer.addr().wrapping_sub(RESERVE.0.get().addr());
-    (offset < RESERVE_BYTES).then_some(offset / SLOT_BYTES)
+    let offset = pointer.addr().wrapping_sub(EMERGENCY.0.get().addr());
+    (offset < EMERGENCY_BYTES).then_some(offset / SLOT_BYTES)
 }
 
 /// What a request gets that the system refused: a slot, or NULL, and then more slots the next time.
@@ -63,16 +63,16 @@ fn refused(layout: Layout) -> *mut u8 {
             Ordering::Acquire,
             Ordering::Relaxed,
         ) {
-            Ok(_) => return RESERVE.0.get().cast::<u8>().wrapping_add(slot * SLOT_BYTES),
+            Ok(_) => return EMERGENCY.0.get().cast::<u8>().wrapping_add(slot * SLOT_BYTES),
             Err(now) => taken = now,
         }
     }
-    // A thread that is ending has nobody to tell.
+    // A thread that is ending has no caller to tell.
     let _ = EXHAUSTED.try_with(|exhausted| exhausted.set(true));
     std::ptr::null_mut()
 }
 
-// SAFETY: memory is the system's or a slot that nobody else has, large and aligned enough; which of
+// SAFETY: memory is the system's or a slot that no other code has, large and aligned enough; which of
 // the two is told by its address. Nothing here unwinds.
 unsafe impl GlobalAlloc for Heap {
     #[inline]
@@ -207,7 +207,7 @@ mod tests {
         slots.extend((0..SLOTS / 2).map(|_| refused(small)));
         assert_eq!(slots.len(), SLOTS);
         assert!(slots.iter().all(|slot| !slot.is_null() && slot.addr() % 64 == 0));
-        assert!(refused(small).is_null(), "the reserve is used up");
+        assert!(refused(small).is_null(), "the emergency heap is used up");
         for &slot in &slots {
             // SAFETY: a slot that is ours, given back once.
             unsafe { Heap.dealloc(slot, small) };

@@ -1,0 +1,1 @@
+../../../../../cpp-bridge/include/denizen/cpp/borrowed_cells.hpp

@@ -1,1 +1,0 @@
-../../../../../cpp-bridge/include/denizen/cpp/lent.hpp

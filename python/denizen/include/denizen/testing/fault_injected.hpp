@@ -1,0 +1,1 @@
+../../../../../cpp-bridge/include/denizen/testing/fault_injected.hpp
