@@ -17,6 +17,7 @@
 #define DENIZEN_CPP_ELEMENT_HPP
 
 #include <denizen/cpp/casts.hpp>
+#include <denizen/cpp/element_state.hpp>
 #include <denizen/cpp/float_functions.hpp>
 #include <denizen/cpp/loops.hpp>
 #include <denizen/cpp/operations.hpp>
@@ -36,48 +37,6 @@ struct vtable_of;
 } // namespace detail
 } // namespace testing
 namespace detail {
-
-/* Loops, casts and identities that wait for registration. */
-struct loop_entry {
-    std::string ufunc;
-    std::vector<denizen_operand> operands;
-    std::size_t inputs;
-    denizen_loop_fn function;
-    void *context;
-    /** Gives way to another loop of the same ufunc and operands, wherever that is said. */
-    bool weak;
-};
-struct cast_entry {
-    denizen_operand from, to;
-    casting level;
-    denizen_loop_fn function;
-    void *context;
-};
-struct identity_entry {
-    std::string ufunc;
-    denizen_construct_fn construct;
-    void *context;
-};
-
-inline bool same_operand(const denizen_operand &left, const denizen_operand &right) noexcept
-{
-    return left.kind == right.kind && left.numpy_type == right.numpy_type &&
-           left.element == right.element;
-}
-
-inline bool same_operands(const std::vector<denizen_operand> &left,
-                          const std::vector<denizen_operand> &right) noexcept
-{
-    if (left.size() != right.size()) {
-        return false;
-    }
-    for (std::size_t index = 0; index < left.size(); index++) {
-        if (!same_operand(left[index], right[index])) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /** What a registered type needs for the rest of the process. Reachable, so that no leak checker
  * takes it for lost, and never destroyed, as arrays may outlive static objects. */
@@ -103,23 +62,35 @@ inline PyObject *python_object(const Object &object)
  * last word counts.
  */
 template <class T, storage Storage = detail::default_storage<T>>
-class element {
+class element : private detail::element_state<element<T, Storage>, T, Storage> {
     static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::is_const_v<T> &&
                       !std::is_volatile_v<T>,
                   "denizen: an element type is a plain object type");
     static_assert(std::is_destructible_v<T>, "denizen: objects of an element type are destroyed");
 
-    using cell = detail::cell<T, Storage>;
-    using operations = detail::operations<T, cell>;
-    using conversions = detail::conversions<T, cell>;
-    static constexpr bool copyable = is_copyable<T>::value;
+    using state = detail::element_state<element, T, Storage>;
+    friend state;
+    /* What a base that depends on T declares is not found without these. */
+    using typename state::cell;
+    using typename state::conversions;
+    using typename state::operations;
+    using state::copyable;
+    using state::name_, state::module_, state::documentation_, state::flags_, state::touched_,
+        state::owners_, state::hooks_, state::loops_, state::casts_, state::identities_,
+        state::default_, state::probe_, state::zero_, state::scalar_class_, state::construct_,
+        state::compare_, state::sort_, state::argsort_, state::keyed_sort_,
+        state::keyed_argsort_, state::nonzero_, state::hash_, state::heap_bytes_,
+        state::to_text_, state::from_text_, state::save_, state::load_, state::text_codec_,
+        state::to_python_, state::from_python_;
+    using state::expression, state::keep, state::maker, state::order_loops, state::push_entry,
+        state::push_identity, state::push_products, state::set_parse, state::set_text, state::touch;
 
     template <class F>
     using stored = std::decay_t<F>;
 
 public:
     /** `name` becomes the name of the Python scalar class. */
-    explicit element(std::string name) : name_(std::move(name)) {}
+    explicit element(std::string name) : state(std::move(name)) {}
 
     /** Another storage. Said first, as all that follows is compiled for it. */
     template <denizen::storage Other>
@@ -187,10 +158,10 @@ public:
             expression("divide", [](const T &x, const T &y) -> decltype(auto) { return x / y; });
         }
         if constexpr (detail::has_negate<T>) {
-            push_loop<false, false, detail::list<T>, detail::list<T>>(
+            this->template push_loop<false, false, detail::list<T>, detail::list<T>>(
                 "negative", [](const T &x) -> decltype(auto) { return -x; }, false);
             if constexpr (copyable) {
-                push_loop<false, false, detail::list<T>, detail::list<T>>(
+                this->template push_loop<false, false, detail::list<T>, detail::list<T>>(
                     "positive", [](const T &x) -> const T & { return x; }, true);
             }
         }
@@ -202,8 +173,9 @@ public:
     {
         static_assert(detail::has_equal<T>, "denizen: equality() needs the operator == on T");
         using order = detail::natural_order<T>;
-        compare_loop<order, detail::comparison::equal>("equal", order{}, false);
-        compare_loop<order, detail::comparison::not_equal>("not_equal", order{}, false);
+        this->template compare_loop<order, detail::comparison::equal>("equal", order{}, false);
+        this->template compare_loop<order, detail::comparison::not_equal>("not_equal", order{},
+                                                                          false);
         return *this;
     }
 
@@ -217,7 +189,7 @@ public:
         static_assert(detail::has_less<T>, "denizen: ordering() needs the operator < on T, or use "
                                            "compare(f) with a three-way comparison");
         using order = detail::ordering<T, cell, detail::make_natural_order<T>>;
-        set_order<order>();
+        this->template set_order<order>();
         order_loops(detail::natural_order<T>{}, false);
         return *this;
     }
@@ -236,7 +208,8 @@ public:
                       "denizen: compare(f) needs f(const T &, const T &)");
         auto *kept = keep(std::forward<F>(f));
         hooks_->compare = kept;
-        set_order<detail::ordering<T, cell, detail::make_given_order<T, function>>>();
+        this->template set_order<
+            detail::ordering<T, cell, detail::make_given_order<T, function>>>();
         order_loops(detail::given_order<T, function>{*kept}, true);
         return *this;
     }
@@ -296,7 +269,7 @@ public:
         static_assert(detail::callable<F>::known,
                       "denizen: the signature of an overloaded or generic callable is given as in "
                       "loop<T(const T &, double)>(name, f)");
-        return signed_loop<detail::callable<F>, false>(ufunc, std::move(f));
+        return this->template signed_loop<detail::callable<F>, false>(ufunc, std::move(f));
     }
     template <class F, class = std::enable_if_t<!std::is_function_v<F>>>
     element &loop(const char *ufunc, F f, may_alias_t)
@@ -304,7 +277,7 @@ public:
         static_assert(detail::callable<F>::known,
                       "denizen: the signature of an overloaded or generic callable is given as in "
                       "loop<T(const T &, double)>(name, f)");
-        return signed_loop<detail::callable<F>, true>(ufunc, std::move(f));
+        return this->template signed_loop<detail::callable<F>, true>(ufunc, std::move(f));
     }
 
     /** The same for a callable that is overloaded or generic: `loop<bool(const T &)>(..)`. */
@@ -312,13 +285,13 @@ public:
               class = void>
     element &loop(const char *ufunc, F f)
     {
-        return signed_loop<detail::signature<Signature>, false>(ufunc, std::move(f));
+        return this->template signed_loop<detail::signature<Signature>, false>(ufunc, std::move(f));
     }
     template <class Signature, class F, class = std::enable_if_t<std::is_function_v<Signature>>,
               class = void>
     element &loop(const char *ufunc, F f, may_alias_t)
     {
-        return signed_loop<detail::signature<Signature>, true>(ufunc, std::move(f));
+        return this->template signed_loop<detail::signature<Signature>, true>(ufunc, std::move(f));
     }
 
     /**
@@ -401,7 +374,7 @@ public:
         static_assert(detail::convert_from<T, U>::exists,
                       "denizen: cast_from<U>(level) needs a constructor T(U); "
                       "cast_from<U>(level, f) takes a function T(const U &)");
-        return push_cast<U, T, false>(level, detail::convert_from<T, U>{});
+        return this->template push_cast<U, T, false>(level, detail::convert_from<T, U>{});
     }
 
     /** A cast from U by `T f(const U &)` or `void f(T &out, const U &)`. */
@@ -412,7 +385,7 @@ public:
         static_assert(writes || std::is_invocable_v<F &, const U &>,
                       "denizen: cast_from<U>(level, f) needs T f(const U &) or "
                       "void f(T &out, const U &)");
-        return push_cast<U, T, writes>(level, std::move(f));
+        return this->template push_cast<U, T, writes>(level, std::move(f));
     }
 
     /** A cast to U by T's conversion. */
@@ -422,7 +395,7 @@ public:
         static_assert(detail::convert_to<U, T>::exists,
                       "denizen: cast_to<U>(level) needs a conversion of T to U; "
                       "cast_to<U>(level, f) takes a function U(const T &)");
-        return push_cast<T, U, false>(level, detail::convert_to<U, T>{});
+        return this->template push_cast<T, U, false>(level, detail::convert_to<U, T>{});
     }
 
     /** A cast to U by `U f(const T &)` or `void f(U &out, const T &)`. */
@@ -433,7 +406,7 @@ public:
         static_assert(writes || std::is_invocable_v<F &, const T &>,
                       "denizen: cast_to<U>(level, f) needs U f(const T &) or "
                       "void f(U &out, const T &)");
-        return push_cast<T, U, writes>(level, std::move(f));
+        return this->template push_cast<T, U, writes>(level, std::move(f));
     }
 
     // ---- single values -------------------------------------------------------------------------
@@ -601,249 +574,10 @@ public:
     void add_to(const Module &module_handle);
 
 private:
-    element &touch()
-    {
-        touched_ = true;
-        return *this;
-    }
-
-    /* Moves a callable to where it stays. */
-    template <class F>
-    stored<F> *keep(F &&f)
-    {
-        auto owner = std::make_shared<stored<F>>(std::forward<F>(f));
-        stored<F> *address = owner.get();
-        owners_.push_back(std::move(owner));
-        return address;
-    }
-
-    /* A callable that makes a value, out of one or out of a value. */
-    template <class Value>
-    static auto maker(Value &&value)
-    {
-        if constexpr (std::is_convertible_v<Value &&, T>) {
-            static_assert(copyable, "denizen: a T that cannot be copied is made by a callable");
-            return [held = T(std::forward<Value>(value))]() -> T { return held; };
-        } else {
-            static_assert(std::is_invocable_r_v<T, stored<Value> &>,
-                          "denizen: this needs a value that converts to T, or a callable that "
-                          "returns one");
-            return stored<Value>(std::forward<Value>(value));
-        }
-    }
-
-    void push_entry(detail::loop_entry entry)
-    {
-        for (std::size_t index = 0; index < loops_.size(); index++) {
-            detail::loop_entry &other = loops_[index];
-            if (other.ufunc == entry.ufunc &&
-                detail::same_operands(other.operands, entry.operands)) {
-                if (!entry.weak || other.weak) {
-                    other = std::move(entry);
-                }
-                return;
-            }
-        }
-        loops_.push_back(std::move(entry));
-    }
-
-    template <bool Writes, bool MayAlias, class Inputs, class Outputs, class F>
-    void push_loop(const char *ufunc, F f, bool weak)
-    {
-        using found = detail::loop_for<T, cell, F, Writes, MayAlias, Inputs, Outputs>;
-        push_entry({ufunc, found::operands(), Inputs::size, &found::code::run, keep(std::move(f)),
-                    weak});
-    }
-
-    template <class F>
-    void expression(const char *ufunc, F f)
-    {
-        push_loop<false, false, detail::list<T, T>, detail::list<T>>(ufunc, f, false);
-    }
-
-    template <class Order, detail::comparison Which>
-    void compare_loop(const char *ufunc, Order order, bool weak)
-    {
-        push_loop<false, false, detail::list<T, T>, detail::list<bool>>(
-            ufunc, detail::compare_values<T, Order, Which>{order}, weak);
-    }
-
-    template <bool Larger, bool UnorderedWins, class Order>
-    void choose_loop(const char *ufunc, Order order, bool weak)
-    {
-        push_loop<false, false, detail::list<T, T>, detail::list<T>>(
-            ufunc, detail::choose_value<T, Order, Larger, UnorderedWins>{order}, weak);
-    }
-
-    template <class Order>
-    void order_loops(Order order, bool weak)
-    {
-        using detail::comparison;
-        compare_loop<Order, comparison::less>("less", order, weak);
-        compare_loop<Order, comparison::less_equal>("less_equal", order, weak);
-        compare_loop<Order, comparison::greater>("greater", order, weak);
-        compare_loop<Order, comparison::greater_equal>("greater_equal", order, weak);
-        compare_loop<Order, comparison::equal>("equal", order, weak);
-        compare_loop<Order, comparison::not_equal>("not_equal", order, weak);
-        if constexpr (copyable) {
-            choose_loop<true, true>("maximum", order, weak);
-            choose_loop<false, true>("minimum", order, weak);
-            choose_loop<true, false>("fmax", order, weak);
-            choose_loop<false, false>("fmin", order, weak);
-        }
-    }
-
-    template <class Order>
-    void set_order()
-    {
-        compare_ = &Order::compare;
-        sort_ = &Order::sort;
-        argsort_ = &Order::argsort;
-        touch();
-    }
-
-    template <class Fused>
-    element &push_products(Fused &&fused)
-    {
-        static_assert(std::is_move_constructible_v<T>,
-                      "denizen: linear_algebra() needs a T that can be moved");
-        using code = detail::products<T, cell, stored<Fused>>;
-        using shape = typename code::shape;
-        void *context = keep(std::forward<Fused>(fused));
-        const denizen_operand self{DENIZEN_OPERAND_SELF, 0, nullptr};
-        const std::vector<denizen_operand> operands{self, self, self};
-        push_entry({"matmul", operands, 2, &code::template run<shape::matmul>, context, false});
-        push_entry({"vecdot", operands, 2, &code::template run<shape::vecdot>, context, false});
-        push_entry({"matvec", operands, 2, &code::template run<shape::matvec>, context, false});
-        push_entry({"vecmat", operands, 2, &code::template run<shape::vecmat>, context, false});
-        return *this;
-    }
-
-    template <class Signature, bool MayAlias, class F>
-    element &signed_loop(const char *ufunc, F f)
-    {
-        using result = detail::remove_cvref<typename Signature::result>;
-        using split =
-            detail::split<detail::list<>, detail::list<>, typename Signature::arguments>;
-        using read = typename split::read;
-        using written = typename split::written;
-        if constexpr (std::is_void_v<result>) {
-            static_assert(written::size > 0,
-                          "denizen: a callable without a result writes into its first parameters, "
-                          "which are references that are not const");
-            push_signed<true, MayAlias, read, written>(ufunc, std::move(f));
-        } else {
-            static_assert(written::size == 0,
-                          "denizen: a callable that returns its result takes its inputs by value "
-                          "or by const reference");
-            static_assert(!MayAlias, "denizen: may_alias is said of callables that write their "
-                                     "result into a parameter");
-            using results = typename detail::returned<T, result>::types;
-            if constexpr (results::size == 1 && !std::is_same_v<result, T> &&
-                          !detail::is_builtin<result> && std::is_convertible_v<result, T>) {
-                /* Another element type, or an expression template that becomes a T. */
-                if (detail::handle_of<result>.element == nullptr) {
-                    push_signed<false, false, read, detail::list<T>>(ufunc, std::move(f));
-                    return *this;
-                }
-            }
-            push_signed<false, false, read, results>(ufunc, std::move(f));
-        }
-        return *this;
-    }
-
-    template <bool Writes, bool MayAlias, class Read, class Written, class F>
-    void push_signed(const char *ufunc, F f)
-    {
-        static_assert(detail::loop_for<T, cell, F, Writes, MayAlias, Read, Written>::has_self,
-                      "denizen: one operand of a loop must be the element type itself");
-        push_loop<Writes, MayAlias, Read, Written>(ufunc, std::move(f), false);
-    }
-
-    template <class From, class To, bool Writes, class F>
-    element &push_cast(casting level, F f)
-    {
-        using found =
-            detail::loop_for<T, cell, F, Writes, false, detail::list<From>, detail::list<To>>;
-        const std::vector<denizen_operand> operands = found::operands();
-        detail::cast_entry entry{operands[0], operands[1], level, &found::code::run,
-                                 keep(std::move(f))};
-        for (detail::cast_entry &other : casts_) {
-            if (detail::same_operand(other.from, entry.from) &&
-                detail::same_operand(other.to, entry.to)) {
-                other = entry;
-                return *this;
-            }
-        }
-        casts_.push_back(entry);
-        return *this;
-    }
-
-    template <class F>
-    void push_identity(const char *ufunc, F make)
-    {
-        detail::identity_entry entry{ufunc, &detail::construct_identity<T, cell, F>,
-                                     keep(std::move(make))};
-        for (detail::identity_entry &other : identities_) {
-            if (other.ufunc == entry.ufunc) {
-                other = entry;
-                return;
-            }
-        }
-        identities_.push_back(entry);
-    }
-
-    template <class F>
-    void set_text(F &&f)
-    {
-        hooks_->to_text = keep(std::forward<F>(f));
-        to_text_ = &conversions::template to_text<stored<F>>;
-        text_codec_ = nullptr;
-    }
-
-    template <class P>
-    void set_parse(P &&parse)
-    {
-        hooks_->from_text = keep(std::forward<P>(parse));
-        from_text_ = &conversions::template from_text<stored<P>>;
-    }
-
     /* A lifecheck drives the functions without registering the type. */
     friend struct testing::detail::vtable_of;
     denizen_element_vtable make_vtable(const std::string &full_name,
                                        const std::string &language_name) const;
-
-    std::string name_;
-    std::string module_;
-    std::string documentation_;
-    denizen_element_flags flags_ = DENIZEN_ELEMENT_DESTROY_NEEDS_GIL;
-    bool touched_ = false;
-    std::vector<std::shared_ptr<void>> owners_;
-    std::shared_ptr<detail::hooks> hooks_ = std::make_shared<detail::hooks>();
-    std::vector<detail::loop_entry> loops_;
-    std::vector<detail::cast_entry> casts_;
-    std::vector<detail::identity_entry> identities_;
-    detail::default_maker default_;
-    detail::default_maker probe_;
-    detail::zero_maker<T> zero_;
-    PyObject *scalar_class_ = nullptr;
-    denizen_construct_fn construct_ = nullptr;
-    denizen_compare_fn compare_ = nullptr;
-    denizen_sort_fn sort_ = nullptr;
-    denizen_argsort_fn argsort_ = nullptr;
-    denizen_sort_fn keyed_sort_ = nullptr;
-    denizen_argsort_fn keyed_argsort_ = nullptr;
-    denizen_nonzero_fn nonzero_ = nullptr;
-    denizen_hash_fn hash_ = nullptr;
-    denizen_heap_bytes_fn heap_bytes_ = nullptr;
-    denizen_save_fn to_text_ = nullptr;
-    denizen_load_fn from_text_ = nullptr;
-    denizen_save_fn save_ = nullptr;
-    denizen_load_fn load_ = nullptr;
-    /** Checks that text gives the value back; NULL where the author said both directions. */
-    denizen_save_fn text_codec_ = nullptr;
-    denizen_to_python_fn to_python_ = nullptr;
-    denizen_from_python_fn from_python_ = nullptr;
 };
 
 } // namespace denizen

@@ -1,0 +1,1 @@
+../../../../../cpp-bridge/include/denizen/cpp/element_state.hpp
