@@ -11,7 +11,8 @@ FUNCTION = re.compile(
     re.M | re.S,
 )
 STOPS = re.compile(
-    r"trampoline::(slot|hot|looped|looped_apart|end|failing)\(|\bboundary\(|\baccess\(|\bguarded\("
+    r"trampoline::(slot|inlined|looped|looped_apart|end|failing)\("
+    r"|\bboundary\(|\baccess\(|\bguarded\("
 )
 
 #: What does nothing that may panic: it counts a reference or returns what it was given.
@@ -21,7 +22,7 @@ HARMLESS = {
 }  # fmt: skip
 
 #: The same, where a failure would make NumPy call what it did not get.
-BARE = {("dtype/within.rs", "resolve"), ("dtype/within.rs", "get_loop")}
+BARE = {("dtype/casts/within_dtype.rs", name) for name in ("resolve", "get_loop")}
 
 
 def files():
