@@ -68,29 +68,29 @@ class element : private detail::element_state<element<T, Storage>, T, Storage> {
                   "denizen: an element type is a plain object type");
     static_assert(std::is_destructible_v<T>, "denizen: objects of an element type are destroyed");
 
-    using state = detail::element_state<element, T, Storage>;
-    friend state;
+    using base = detail::element_state<element, T, Storage>;
+    friend base;
     /* What a base that depends on T declares is not found without these. */
-    using typename state::cell;
-    using typename state::conversions;
-    using typename state::operations;
-    using state::copyable;
-    using state::name_, state::module_, state::documentation_, state::flags_, state::touched_,
-        state::owners_, state::hooks_, state::loops_, state::casts_, state::identities_,
-        state::default_, state::probe_, state::zero_, state::scalar_class_, state::construct_,
-        state::compare_, state::sort_, state::argsort_, state::keyed_sort_,
-        state::keyed_argsort_, state::nonzero_, state::hash_, state::heap_bytes_,
-        state::to_text_, state::from_text_, state::save_, state::load_, state::text_codec_,
-        state::to_python_, state::from_python_;
-    using state::expression, state::keep, state::maker, state::order_loops, state::push_entry,
-        state::push_identity, state::push_products, state::set_parse, state::set_text, state::touch;
+    using typename base::cell;
+    using typename base::conversions;
+    using typename base::operations;
+    using base::copyable;
+    using base::name_, base::module_, base::documentation_, base::flags_, base::touched_,
+        base::owners_, base::hooks_, base::loops_, base::casts_, base::identities_,
+        base::default_, base::probe_, base::zero_, base::scalar_class_, base::construct_,
+        base::compare_, base::sort_, base::argsort_, base::keyed_sort_,
+        base::keyed_argsort_, base::nonzero_, base::hash_, base::heap_bytes_,
+        base::to_text_, base::from_text_, base::save_, base::load_, base::text_codec_,
+        base::to_python_, base::from_python_;
+    using base::expression, base::keep, base::maker, base::order_loops, base::push_entry,
+        base::push_identity, base::push_products, base::set_parse, base::set_text, base::touch;
 
     template <class F>
     using stored = std::decay_t<F>;
 
 public:
     /** `name` becomes the name of the Python scalar class. */
-    explicit element(std::string name) : state(std::move(name)) {}
+    explicit element(std::string name) : base(std::move(name)) {}
 
     /** Another storage. Said first, as all that follows is compiled for it. */
     template <denizen::storage Other>
