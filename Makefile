@@ -29,6 +29,8 @@ export PLAIN
 STRESS_SECONDS ?= 60
 HOSTILE_SECONDS ?= $(STRESS_SECONDS)
 CARGO ?= cargo
+# More arguments of pytest in make test-python.
+PYTEST_ARGS ?=
 # Worker processes of pytest; empty runs the tests in one process.
 PYTEST_WORKERS ?= 2
 # What `make asan` runs: part or all.
@@ -178,7 +180,7 @@ PYTEST = PYTHONPATH=$(CURDIR)/$(VENV)/cpp/modules $(BIN)/python -m pytest $(if $
 # One session for all: types of Rust and C++ stand in the same tables.
 test-python: $(STAMPS)/clients $(STAMPS)/cpp
 	@echo "== Python: tests on $(VERSION)"
-	$(PYTEST) tests/python cpp-bridge
+	$(PYTEST) tests/python cpp-bridge $(PYTEST_ARGS)
 
 # Extension crates that only know the client interface.
 $(STAMPS)/clients: $(STAMPS)/wheel $(STAMPS)/test-tools docs/rust.md $(shell find tests/clients -type f \( -name '*.rs' -o -name '*.toml' -o -name 'Cargo.lock' \) -not -path '*/target/*' 2>/dev/null)

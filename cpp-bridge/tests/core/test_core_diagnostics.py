@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from support.c_extension import INCLUDES, compiler
 
+pytestmark = pytest.mark.once
+
 HERE = Path(__file__).parent
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 COMMAND = [*compiler("CXX", "c++"), "-std=c++17", *WARNINGS, *INCLUDES, "-fsyntax-only"]

@@ -13,6 +13,8 @@ from support.c_extension import INCLUDES, compiler
 
 import denizen
 
+pytestmark = pytest.mark.once
+
 HERE = Path(__file__).parent
 # What is found in each, without and with the sanitizers. Some are found there before they do harm.
 BROKEN = {

@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__).parents[3] / "cpp-bridge" / "examples"
 TOOLS = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 CMAKE = shutil.which("cmake", path=TOOLS)
 
-pytestmark = pytest.mark.skipif(CMAKE is None, reason="cmake is not installed")
+pytestmark = [pytest.mark.once, pytest.mark.skipif(CMAKE is None, reason="cmake is not installed")]
 
 
 def cmake(*arguments, check=True):

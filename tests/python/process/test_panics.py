@@ -26,7 +26,7 @@ def attempt(prepare, operate, after=None):
     del arguments, error
     return calls, happened, text
 
-def attempt(name, prepare, operate):
+def panic_everywhere(name, prepare, operate):
     counts = lambda: {t: c["live"] for t, c in denizen.stats().items()}
     attempt(prepare, operate)
     gc.collect()
@@ -110,7 +110,7 @@ def code(names):
         "def denizen_handler():\n    with denizen.handler(): np.arange(9.0).copy()",
     ]
     lines += [
-        f"attempt({name!r}, lambda: {PANICS[name][0]}, lambda a=None: ({PANICS[name][1]}, None))"
+        f"panic_everywhere({name!r}, lambda: {PANICS[name][0]}, lambda a=None: ({PANICS[name][1]}, None))"
         for name in names
     ]
     return "\n".join(lines)
