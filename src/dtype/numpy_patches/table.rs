@@ -122,13 +122,14 @@ pub static PATCHES: &[Patch] = &[
         replaces: "`ndarray.__setstate__`",
         wrong: "`__setstate__` reads behind the end of a list of elements that is shorter than \
             the shape, or becomes so while it is read; takes memory of the caller's handler; \
-            frees the old memory under views of it.",
-        instead: "A new array takes a copy of the state, with our handler armed; a list of \
-            another length is refused (ValueError). Then the two exchange what they have, unless \
-            the array is in use (`denizen.BorrowError`). Where there may be views, the old \
-            objects end and the memory stays as long as the array keeps the new state. A state \
-            that fails leaves the array as it was.",
-        tests: "`test_set_state.py`, trials `hostile.py`", thread: "none found",
+            frees the old memory under views, flat iterators and functions that are at work \
+            (`putmask`, `take`, `repeat`).",
+        instead: "Where elements come in or go, only an array without items takes a state, as in \
+            unpickling; another is a ValueError, or `denizen.BorrowError` while it is in use. A \
+            new array takes a copy of the state, with our handler armed; a list of another length \
+            is refused (ValueError). Then the two exchange what they have. A state that fails \
+            leaves the array as it was.",
+        tests: "`test_set_state.py`, `test_refused_ways.py`, trials `hostile.py`", thread: "none found",
     },
     Patch {
         name: "resize", until: NEVER, keeps: Memory, when: Import(resize::install),
