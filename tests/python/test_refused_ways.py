@@ -107,3 +107,195 @@ def test_a_number_of_a_state_gives_the_array_no_other_state_below_numpy():
             with pytest.raises(ValueError, match="has 1000 items"):
                 a.__setstate__(form(state))
         assert kept[0][999] == BIG + 999 and a.tolist() == integers(1000).tolist()
+
+
+# ---- np.ndarray(shape, dtype, buffer, offset, strides, order) ------------------------------------
+
+
+def test_a_dtype_is_the_one_that_was_looked_at():
+    fields = [("x", "i8")]
+
+    def change():
+        fields[0] = ("x", Integer)
+
+    for given in (
+        lambda: ((Calling(3, change), fields, bytearray(BYTES)), {}),
+        lambda: (((Calling(3, change),), fields), {"buffer": bytearray(BYTES)}),
+        lambda: ((), {"shape": Calling(3, change), "dtype": fields, "buffer": bytearray(BYTES)}),
+        lambda: ((3, fields, bytearray(BYTES), Calling(0, change)), {}),
+        lambda: ((3, fields), {"buffer": bytearray(BYTES), "strides": (Calling(8, change),)}),
+    ):
+        fields[0] = ("x", "i8")
+        positional, named = given()
+        for make in (np.ndarray, lambda *p, **n: np.ndarray.__new__(np.matrix, *p, **n)):
+            fields[0] = ("x", "i8")
+            try:
+                a = make(*positional, **named)
+            except TypeError as error:
+                assert "cannot be made of a buffer" in str(error)
+            else:
+                assert (
+                    a.dtype == [("x", "i8")] and np.asarray(a["x"]).ravel()[0] == 0x4141414141414141
+                )
+
+
+def test_a_dtype_that_cannot_be_made_the_first_time_is_an_error():
+    asked = []
+
+    class Field:
+        @property
+        def dtype(self):
+            asked.append(1)
+            if len(asked) == 1:
+                raise ValueError("not yet")
+            return RECORD
+
+    with pytest.raises((TypeError, ValueError)):
+        np.ndarray(3, Field(), bytearray(BYTES))
+
+
+@pytest.mark.parametrize("dtype", [Integer.dtype, RECORD, np.dtype([("n", "i8"), ("x", Integer)])])
+def test_elements_neither_overlap_nor_leave_their_memory(dtype):
+    before, size = live(), dtype.itemsize
+    for shape, strides in (
+        ((2,), (4,)),
+        ((2,), (0,)),
+        ((2,), (size // 2,)),
+        ((3,), (8 if size > 8 else 1,)),
+        ((2,), (2 * size,)),
+        ((2,), (-size,)),
+        ((2, 3), (size, size)),
+        ((2, 3), (size, 3 * size)),
+        (2, 1),
+        ((2,), [Calling(4, lambda: None)]),
+    ):
+        for make in (
+            lambda shape=shape, strides=strides: np.ndarray(shape, dtype, strides=strides),
+            lambda shape=shape, strides=strides: np.ndarray(shape, dtype, None, 0, strides),
+            lambda shape=shape, strides=strides: np.ndarray(
+                strides=strides, shape=shape, dtype=dtype
+            ),
+            lambda shape=shape, strides=strides: np.ndarray.__new__(
+                np.matrix, shape, dtype, strides=strides
+            ),
+        ):
+            with pytest.raises(TypeError, match=r"strides .*order=\"F\""):
+                make()
+    assert live() == before
+
+
+def test_strides_are_those_that_were_looked_at():
+    answers = [8, 4]
+    wavering = Calling(8, lambda: None)
+    wavering.__class__ = type("W", (Calling,), {"__index__": lambda self: answers.pop(0)})
+    a = np.ndarray((2,), Integer, strides=(wavering,))
+    assert a.strides == (8,) and answers == [4]
+
+
+def test_strides_of_c_and_fortran_order_are_taken():
+    for shape, strides, order in (
+        ((2, 3), (24, 8), "C"),
+        ((2, 3), (8, 16), "F"),
+        ((2, 1, 3), (24, 999, 8), "C"),
+        (3, 8, "C"),
+        ((), (), "C"),
+        ((0, 2), (1, 1), "C"),
+    ):
+        a = np.ndarray(shape, Integer, strides=strides)
+        assert a.flags.c_contiguous if order == "C" else a.flags.f_contiguous
+        a[...] = BIG
+        assert a.size == 0 or set(a.ravel().tolist()) == {BIG}
+    assert np.ndarray((2,), Integer, order="F", offset=0).tolist() == [0, 0]
+    b = np.ndarray((2, 2), "i2", bytearray(range(16)), strides=(4, 1), offset=1)
+    assert b.strides == (4, 1) and b[0, 0] == 0x0201
+
+
+def test_what_numpy_refuses_stays_its_own_error():
+    for given, named in (
+        ((2, "i8", bytearray(16), 0, None, None, 1), {}),
+        ((2,), {"buffer": bytearray(16), "no_such": 1}),
+        ((2,), {"shape": 2, "buffer": bytearray(16)}),
+        ((), {"buffer": bytearray(16)}),
+        ((2, "no such"), {"buffer": bytearray(16)}),
+        ((2, Integer), {"strides": (8, 8)}),
+        ((2, Integer), {"strides": "ab"}),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            np.ndarray(*given, **named)
+
+
+# ---- a new size, whose number begins to use the memory --------------------------------------------
+
+
+def test_a_resize_asks_whether_the_memory_is_in_use_when_it_knows_the_size():
+    for T in (getattr(hostile, name) for name in hostile.types() if name != "Only"):
+        a = np.array([1] * 10, dtype=T)
+        outcomes = []
+
+        def size(a=a, outcomes=outcomes):
+            hostile.while_reading(a, lambda: outcomes.append(1))
+
+        a.resize(Calling(12, size), refcheck=False)
+        a.resize((Calling(10, size),), refcheck=Calling(0, size))
+        a.resize(Calling(5, size), Calling(2, size), refcheck=False)
+        assert outcomes and a.shape == (5, 2) and a.astype(int).ravel().tolist() == [1] * 10
+    a = integers(4)
+    for wrong in (("ab",), (2.5,), (2, None)):
+        with pytest.raises(TypeError):
+            a.resize(*wrong)
+    a.resize()
+    a.resize(None)
+    assert a.tolist() == integers(4).tolist()
+    a.resize([2, 2], refcheck=False)
+    a.resize((), refcheck=False)
+    assert a.shape == () and a == BIG
+
+
+def test_a_view_that_a_number_of_the_new_size_takes_is_seen():
+    run(
+        """
+import os
+import numpy as np, denizen, denizen_hostile as hostile
+
+class Taking:
+    def __index__(self):
+        hostile.keep_reading(a)
+        return 2
+
+for name in hostile.types():
+    if name == "Only":
+        continue
+    a = np.array([1] * 10, dtype=getattr(hostile, name))
+    try:
+        a.resize(Taking(), refcheck=False)
+    except denizen.BorrowError:
+        assert a.astype(int).tolist() == [1] * 10
+    else:
+        raise SystemExit(f"{name}: resized under a view")
+# Freed all the same, the arrays would be leaked and reported.
+os._exit(0)
+""",
+        arrays=False,
+    )
+
+
+# ---- a dtype that takes a state --------------------------------------------------------------------
+
+
+def test_the_state_of_a_dtype_is_read_once():
+    fields = {"x": (np.dtype("i8"), 0)}
+
+    def change():
+        fields["x"] = (Integer.dtype, 0)
+
+    for place in (0, 5, 6, 7):
+        fields["x"] = (np.dtype("i8"), 0)
+        state = [3, "|", None, ("x",), fields, 8, 1, 0]
+        state[place] = Calling(state[place], change)
+        dtype = np.dtype("V8")
+        a = np.full(2, 5).view(dtype)
+        try:
+            a.dtype.__setstate__(tuple(state))
+        except TypeError as error:
+            assert "takes no state" in str(error)
+        assert not a.dtype.hasobject

@@ -65,11 +65,12 @@ pub static PATCHES: &[Patch] = &[
         replaces: "`ndarray.__new__`",
         wrong: "A foreign buffer is taken for cells: `np.ndarray(shape, dtype, buffer)`, \
             `np.memmap`, `np.recarray(buf=)`. From 2.5.2 on NumPy refuses it by itself, but for \
-            structures with such a field.",
+            structures with such a field. `strides=` without a buffer makes cells that overlap.",
         instead: "`tp_new` of `ndarray`, and of classes derived from it before, is wrapped: \
-            TypeError. `np.empty`, results and views do not come that way (`ndarray(3)` costs 2-4 \
+            TypeError, also for strides that are not those of C or Fortran order. NumPy gets the \
+            arguments as they were looked at. `np.empty`, results and views do not come that way (`ndarray(3)` costs 2-4 \
             ns more).",
-        tests: "`test_guards.py`", thread: "numpy#32156",
+        tests: "`test_guards.py`, `test_refused_ways.py`", thread: "numpy#32156",
     },
     Patch {
         name: "buffer-protocol", until: NEVER, keeps: Memory, when: Import(bytes::install_buffer),
@@ -112,10 +113,10 @@ pub static PATCHES: &[Patch] = &[
         replaces: "`dtype.__setstate__`, `dtype.__reduce__`",
         wrong: "`dtype.__setstate__` changes a dtype under the arrays that have it; the dict of \
             fields that it takes, and that `__reduce__` gives, is the dtype's own from then on.",
-        instead: "Both are wrapped for structures: fields are copied, a state with fields of \
-            elements is a TypeError, and a structure with elements is pickled as what `np.dtype` \
-            makes it of.",
-        tests: "`test_bytes.py`", thread: "none found",
+        instead: "Both are wrapped for structures: the state is read once, fields are copied, a \
+            state with fields of elements is a TypeError, and a structure with elements is \
+            pickled as what `np.dtype` makes it of.",
+        tests: "`test_bytes.py`, `test_refused_ways.py`", thread: "none found",
     },
     Patch {
         name: "array-state", until: NEVER, keeps: Memory, when: Import(state::install),
@@ -136,8 +137,9 @@ pub static PATCHES: &[Patch] = &[
         replaces: "`ndarray.resize`",
         wrong: "`resize` ends what is in the tail that goes before it asks the handler, and says \
             `MemoryError` for each refusal.",
-        instead: "`denizen.BorrowError` where the cells are in use.",
-        tests: "`test_move_only.py`", thread: "none",
+        instead: "`denizen.BorrowError` where the cells are in use, once the new shape is known: \
+            a number's `__index__` may have begun to use them.",
+        tests: "`test_move_only.py`, `test_refused_ways.py`", thread: "none",
     },
     Patch {
         name: "flat-assignment", until: V2_5_2, keeps: Memory, when: Import(copyswap::install_flat),
