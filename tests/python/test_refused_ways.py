@@ -299,3 +299,30 @@ def test_the_state_of_a_dtype_is_read_once():
         except TypeError as error:
             assert "takes no state" in str(error)
         assert not a.dtype.hasobject
+
+
+# ---- byteswap of structured scalars --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fields", [RECORD, [("n", "i2"), ("x", Integer)]])
+def test_a_swapped_scalar_has_elements_of_its_own(fields):
+    before = live()
+    for i in range(200):
+        r = np.zeros(3, fields)
+        r["x"], r["n"] = BIG + i, 258
+        junk = [bytearray(b"\x08" * 16) for _ in range(10)]
+        del junk
+        x = r[0].byteswap()
+        assert x["x"] == BIG + i and x["n"] == np.array(258, r.dtype["n"]).byteswap()
+        assert r[0]["n"] == 258 and r["x"].tolist() == [BIG + i] * 3
+        assert r[0].byteswap(False)["x"] == r[0].byteswap(inplace=False)["x"] == BIG + i
+        del x, r
+        assert live() == before
+    r = np.zeros(1, RECORD)
+    for wrong in (lambda: r[0].byteswap(True), lambda: r[0].byteswap(inplace=True)):
+        with pytest.raises(ValueError, match="in-place"):
+            wrong()
+    with pytest.raises(TypeError):
+        r[0].byteswap(no_such=1)
+    assert r[["n"]][0].byteswap()["n"] == 0
+    assert np.int16(1).byteswap() == 256 and type(np.void(b"ab").byteswap()) is np.void

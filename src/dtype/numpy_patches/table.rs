@@ -99,6 +99,14 @@ pub static PATCHES: &[Patch] = &[
         tests: "`test_bytes.py`", thread: "none found",
     },
     Patch {
+        name: "scalar-byteswap", until: NEVER, keeps: Memory, when: Import(bytes::install_byteswap),
+        replaces: "`np.generic.byteswap`",
+        wrong: "`np.void.byteswap` swaps into memory that is not zeroed, where bytes of a field are \
+            taken for an element, and gives the memory back without an end of those that it made.",
+        instead: "Wrapped for structures with elements: an array of the scalar is swapped.",
+        tests: "`test_refused_ways.py`", thread: "none found",
+    },
+    Patch {
         name: "array-interface", until: NEVER, keeps: Memory, when: Import(interface::install),
         replaces: "`np.array`, `np.asarray`, `np.asanyarray`, `np.ascontiguousarray`, \
             `np.asfortranarray`",
