@@ -326,3 +326,258 @@ def test_a_swapped_scalar_has_elements_of_its_own(fields):
         r[0].byteswap(no_such=1)
     assert r[["n"]][0].byteswap()["n"] == 0
     assert np.int16(1).byteswap() == 256 and type(np.void(b"ab").byteswap()) is np.void
+
+
+# ---- objects that say something else when they are asked again ------------------------------------
+
+
+def interface(descr=(("x", Integer),), data=None):
+    data = bytearray(BYTES[:24]) if data is None else data
+    return {"shape": (3,), "typestr": "|V8", "descr": list(descr), "data": data, "version": 3}
+
+
+def answering(*answers):
+    """The nth answer when it is asked for the nth time; an exception where that is None."""
+    answers = list(answers)
+
+    def answer():
+        value = answers.pop(0) if len(answers) > 1 else answers[0]
+        if value is None:
+            raise AttributeError("__array_interface__")
+        return value
+
+    return answer
+
+
+def odd_by_getattr(answer, bases=(), **more):
+    def getattr_(self, name):
+        if name == "__array_interface__":
+            return answer()
+        raise AttributeError(name)
+
+    return type("Odd", bases, {"__getattr__": getattr_, **more})
+
+
+def odd_by_getattribute(answer, bases=(), **more):
+    def getattribute(self, name):
+        return answer() if name == "__array_interface__" else object.__getattribute__(self, name)
+
+    return type("Odd", bases, {"__getattribute__": getattribute, **more})
+
+
+def odd_by_property(answer, bases=(), **more):
+    return type("Odd", bases, {"__array_interface__": property(lambda self: answer()), **more})
+
+
+def odd_by_struct(answer, bases=(), **more):
+    """What is asked first gives the answer to what is asked next."""
+
+    def struct(self):
+        try:
+            self.__array_interface__ = answer()
+        except AttributeError:
+            self.__dict__.pop("__array_interface__", None)
+        raise AttributeError("__array_struct__")
+
+    return type("Odd", bases, {"__array_struct__": property(struct), **more})
+
+
+ODD = {
+    "getattr": odd_by_getattr,
+    "getattribute": odd_by_getattribute,
+    "property": odd_by_property,
+    "struct": odd_by_struct,
+}
+KINDS = {
+    "object": {},
+    "sequence": {"__len__": lambda self: 2, "__getitem__": lambda self, i: [1, 2][i]},
+    "array-like": {"__array__": lambda self, dtype=None, copy=None: np.arange(2.0)},
+    "list": {"bases": (list,)},
+    "bytes": {"bases": (bytearray,)},
+}
+CONVERSIONS = {
+    "array": np.array,
+    "array by name": lambda d: np.array(object=d),
+    "array copied": lambda d: np.array(d, copy=True),
+    "array of objects": lambda d: np.array(d, dtype=object),
+    "array of elements": lambda d: np.array(d, dtype=Integer),
+    "array without a copy": lambda d: np.array(d, copy=False),
+    "asarray": np.asarray,
+    "asarray copied": lambda d: np.asarray(d, copy=True),
+    "asanyarray": np.asanyarray,
+    "ascontiguousarray": np.ascontiguousarray,
+    "asfortranarray": np.asfortranarray,
+    "like an array": lambda d: np.array(d, like=np.zeros(1)),
+    "like a masked array": lambda d: np.array(d, like=np.ma.zeros(1)),
+}
+
+
+@pytest.mark.parametrize("how", CONVERSIONS)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("odd", ODD)
+def test_an_object_that_answers_later_makes_no_elements(odd, kind, how):
+    bad = interface()
+    harmless = interface([("x", "i8")])
+    for silent in range(4):
+        for first in (None, harmless):
+            make = ODD[odd](answering(*[first] * silent, bad), **KINDS[kind])
+            try:
+                a = CONVERSIONS[how](make())
+            except (TypeError, ValueError):
+                continue
+            # What it was found to be before it answered.
+            assert a.dtype in (object, float, int, Integer, np.uint8) or not a.dtype.hasobject
+            for x in a.ravel().tolist():
+                assert type(x) in (make, int, float, tuple, Integer) or x in (0, 1, 2)
+
+
+@pytest.mark.parametrize("how", CONVERSIONS)
+@pytest.mark.parametrize(
+    "holder",
+    [
+        lambda d: [d],
+        lambda d: (d,),
+        lambda d: [[d, 1]],
+        lambda d: [[1, 2], [3, d]],
+        lambda d: [(1, d)],
+        lambda d: ([[[d]]],),
+        lambda d: [None, d],
+        lambda d: [1.5, 2.5] * 20 + [d],
+    ],
+)
+def test_lists_and_tuples_are_looked_into(holder, how):
+    class Describing:
+        def __init__(self):
+            self.__array_interface__ = interface()
+
+    class Class:
+        __array_interface__ = interface()
+
+    for make in (Describing, Class, odd_by_getattr(answering(interface()))):
+        with pytest.raises((TypeError, ValueError)):
+            CONVERSIONS[how](holder(make()))
+    with pytest.raises(TypeError, match="memory that an object describes"):
+        np.array(holder(Describing()))
+    with pytest.raises(TypeError, match="memory that an object describes"):
+        np.array([(1, (2, Describing()))], dtype=[("a", "i8"), ("b", [("c", "i8"), ("d", "i8")])])
+
+
+def test_lists_are_made_arrays_as_ever():
+    class Lender:
+        def __init__(self, *numbers):
+            self.lent = np.array(numbers)
+            self.__array_interface__ = self.lent.__array_interface__
+
+    class Plain:
+        pass
+
+    p, silent = Plain(), odd_by_getattr(answering(None))()
+    assert np.array([Lender(1, 2), Lender(3, 4)]).tolist() == [[1, 2], [3, 4]]
+    for objects in ([p, p], [silent, p], [None, silent]):
+        a = np.array(objects)
+        assert a.dtype == object and all(x is y for x, y in zip(a.tolist(), objects, strict=True))
+    ragged = np.array([silent, [1, 2], (3,)], dtype=object)
+    assert ragged[0] is silent and ragged[1] == [1, 2] and ragged[2] == (3,)
+    assert np.array([(silent, 1)], dtype=[("o", object), ("n", "i8")])["o"][0] is silent
+    # What is shared again and again is looked at no oftener than NumPy does.
+    shared = [1]
+    for _ in range(60):
+        shared = [shared, shared]
+    assert np.array([None, shared], dtype=object)[1] is shared
+    assert np.array([p, shared], dtype=object)[1] is shared
+    assert np.array([1, 2.5, "a", None, p], dtype=object).tolist() == [1, 2.5, "a", None, p]
+
+
+def test_a_list_that_shrinks_while_it_is_looked_at():
+    items = []
+    silent = odd_by_getattr(lambda: items.clear())
+    items[:] = [1, silent(), 2, 3]
+    try:
+        np.array(items, dtype=object)
+    except (TypeError, ValueError, AttributeError):
+        pass
+    assert items == []
+
+
+def test_an_object_with_its_own_array_is_asked_as_numpy_asks():
+    calls = []
+
+    class Base:
+        def __getattr__(self, name):
+            raise AttributeError(name)
+
+        def __array__(self, dtype=None, copy=None):
+            calls.append((dtype, copy))
+            return np.arange(3.0).astype(dtype or float)
+
+    x = Base()
+    assert np.array(x).tolist() == [0, 1, 2] and np.asarray(x, dtype="i4").dtype == np.int32
+    np.asarray(x)
+    np.array(x, copy=False)
+    np.array(x, np.float32)
+    assert calls == [
+        (None, True),
+        (np.dtype("i4"), None),
+        (None, None),
+        (None, False),
+        (np.dtype("f4"), True),
+    ]
+
+    class Old(Base):
+        def __array__(self, dtype=None):
+            return np.arange(2.0)
+
+    with pytest.warns(DeprecationWarning, match="copy keyword"):
+        assert np.array(Old()).tolist() == [0, 1]
+
+    class Wrong(Base):
+        def __array__(self, dtype=None, copy=None):
+            return [1]
+
+    with pytest.raises(ValueError, match="not producing an array"):
+        np.array(Wrong())
+
+    class Failing(Base):
+        def __array__(self, dtype=None, copy=None):
+            raise RuntimeError("no data")
+
+    with pytest.raises(RuntimeError, match="no data"):
+        np.asarray(Failing())
+    masked = np.ma.array([1, 2], mask=[0, 1])
+    derived = type("Derived", (Base,), {"__array__": lambda self, dtype=None, copy=None: masked})()
+    assert np.asanyarray(derived) is masked and type(np.asarray(derived)) is np.ndarray
+
+
+def test_other_objects_are_what_they_were():
+    silent = odd_by_getattr(answering(None))
+    x = silent()
+    assert np.array(x).item() is x and np.array(x, dtype=object, ndmin=2).shape == (1, 1)
+    for never in (False, 0):
+        with pytest.raises(ValueError):
+            np.array(x, copy=never)
+    with pytest.raises(TypeError):
+        np.array(x, dtype=float)
+    with pytest.raises(TypeError, match="like"):
+        np.array(x, like=1)
+    number = odd_by_getattr(answering(None), __float__=lambda self: 2.5)()
+    assert np.array(number, dtype=float) == 2.5
+    text = odd_by_getattr(answering(None), (str,))("abc")
+    assert np.array(text) == "abc" and np.array(odd_by_getattr(answering(None), (int,))(7)) == 7
+    row = odd_by_getattr(answering(None), **KINDS["sequence"])()
+    assert np.array(row, dtype=Integer).tolist() == [1, 2]
+    pair = odd_by_getattr(answering(None), (tuple,))((1, 2.5))
+    assert np.array(pair, dtype="i8,f8").item() == (1, 2.5) and np.array(pair).tolist() == [1, 2.5]
+    held = odd_by_getattr(answering(None), (bytearray,))(b"\1\2")
+    lent = np.asarray(held)
+    lent[0] = 7
+    assert held[0] == 7
+    no_index = odd_by_getattr(
+        answering(None),
+        __len__=lambda self: 2,
+        __getitem__=lambda self, index: {}[index],
+    )()
+    assert np.array(no_index).item() is no_index
+    for cls in (int, silent, np.ndarray, Integer):
+        assert np.array(cls).item() is cls and np.array([cls, None])[0] is cls
+    assert copy.deepcopy(np.array([x, 1], dtype=object))[1] == 1
+    assert pickle.loads(pickle.dumps(np.array([int, None], dtype=object)))[0] is int

@@ -112,9 +112,10 @@ pub static PATCHES: &[Patch] = &[
             `np.asfortranarray`",
         wrong: "An object with an `__array_interface__` whose `descr` names our dtype makes cells \
             of any bytes.",
-        instead: "The functions refuse it (TypeError). Others that convert such an object \
-            themselves, or find it in a list, ask nothing of ours.",
-        tests: "`test_bytes.py`", thread: "none found",
+        instead: "The functions refuse it (TypeError), also in lists and tuples. An object whose \
+            class answers by code is asked once: NumPy gets its buffer, the result of its \
+            `__array__`, its items or an array with it instead. What stays open: docs/numpy.md.",
+        tests: "`test_bytes.py`, `test_refused_ways.py`", thread: "none found",
     },
     Patch {
         name: "dtype-state", until: NEVER, keeps: Memory, when: Import(structures::install),
