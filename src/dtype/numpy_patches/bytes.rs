@@ -11,6 +11,8 @@
 //! * `tobytes`; `np.void.__reduce__` too, which asks for the scalar's buffer before it finds that it
 //!   pickles an array;
 //! * `__array_struct__`, an address that others take for an array of plain bytes;
+//! * `np.generic.byteswap`, which exchanges the bytes of a record in memory that is not zeroed, and
+//!   gives that back without an end of its elements: an array is swapped instead;
 //! * assigned `strides`, under which a cell is found where none begins.
 //!
 //! The address itself is not hidden (`ctypes.data`, `__array_interface__`): programs that write to
@@ -42,6 +44,7 @@ const SCALAR: usize = 1;
 static GET_BUFFER: [Original<ffi::getbufferproc>; 2] = [const { Original::new() }; 2];
 static TO_BYTES: Original<ffi::PyCFunctionWithKeywords> = Original::new();
 static REDUCE: Original<ffi::PyCFunction> = Original::new();
+static BYTESWAP: Original<ffi::PyCFunctionWithKeywords> = Original::new();
 static ARRAY_STRUCT: [Original<ffi::getter>; 2] = [const { Original::new() }; 2];
 static SET_STRIDES: Original<ffi::setter> = Original::new();
 
@@ -74,6 +77,13 @@ pub(super) fn install_pickle(py: Python<'_>) -> PyResult<bool> {
     let generic = swap::class(py, "generic")?;
     // SAFETY: a method for objects of the class.
     unsafe { swap::method(&generic, "__reduce__", &REDUCE, reduce) }
+}
+
+/// `np.generic.byteswap`.
+pub(super) fn install_byteswap(py: Python<'_>) -> PyResult<bool> {
+    let generic = swap::class(py, "generic")?;
+    // SAFETY: a method for objects of the class.
+    unsafe { swap::method(&generic, "byteswap", &BYTESWAP, byteswap) }
 }
 
 /// # Safety
@@ -135,24 +145,75 @@ unsafe extern "C" fn reduce(
         // SAFETY: Python's convention for `METH_VARARGS`, which the original keeps as well; it is called
         // for NumPy's scalars only; GIL held.
         unsafe {
-            let structured = numpy_abi::get().filter(|numpy| {
-                ffi::PyObject_TypeCheck(scalar, numpy.void_type()) != 0
-                    && exposes_ours(scalar, true)
-            });
-            let Some(numpy) = structured else {
+            if !is_ours(scalar) {
                 return REDUCE.get()(scalar, arguments);
-            };
+            }
             let py = Python::assume_attached();
             let recipe = || {
                 let module = swap::functions(py)?;
-                let array = numpy.from_any(scalar, ptr::null_mut(), 0, 0, 0, ptr::null_mut());
-                let array = Bound::from_owned_ptr_or_err(py, array)?;
+                let array = as_array(py, scalar)?;
                 let parts = PyTuple::new(py, [array.getattr("dtype")?, array])?;
                 PyTuple::new(py, [module.getattr("scalar")?, parts.into_any()])
             };
             returned(py, recipe().map(Bound::into_any))
         }
     })
+}
+
+/// `scalar.byteswap(inplace=False)`.
+unsafe extern "C" fn byteswap(
+    scalar: *mut ffi::PyObject,
+    arguments: *mut ffi::PyObject,
+    keywords: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    trampoline::slot("byteswap", || {
+        // SAFETY: Python's convention for `METH_VARARGS | METH_KEYWORDS`, which the original keeps as
+        // well; it is called for NumPy's scalars only; GIL held.
+        unsafe {
+            if !is_ours(scalar) {
+                return BYTESWAP.get()(scalar, arguments, keywords);
+            }
+            let py = Python::assume_attached();
+            let swapped = || {
+                // What cannot be swapped in place is refused by NumPy, for a scalar that has no
+                // elements.
+                let other = py.import("numpy")?.getattr("uint8")?.call0()?;
+                let refused = BYTESWAP.get()(other.as_ptr(), arguments, keywords);
+                Bound::from_owned_ptr_or_err(py, refused)?;
+                as_array(py, scalar)?.call_method0("byteswap")?.get_item(PyTuple::empty(py))
+            };
+            returned(py, swapped())
+        }
+    })
+}
+
+/// Whether a scalar of NumPy's is a structured one whose memory holds elements.
+///
+/// # Safety
+/// A scalar of NumPy's; GIL held.
+unsafe fn is_ours(scalar: *mut ffi::PyObject) -> bool {
+    // SAFETY: the caller's promise; only a structured scalar is read as one.
+    unsafe {
+        numpy_abi::get().is_some_and(|numpy| {
+            ffi::PyObject_TypeCheck(scalar, numpy.void_type()) != 0 && exposes_ours(scalar, true)
+        })
+    }
+}
+
+/// The array that NumPy makes of a scalar.
+///
+/// # Errors
+/// No memory.
+///
+/// # Safety
+/// A scalar of NumPy's; GIL held.
+unsafe fn as_array(py: Python<'_>, scalar: *mut ffi::PyObject) -> PyResult<Bound<'_, PyAny>> {
+    let numpy = numpy_abi::import(py)?;
+    // SAFETY: the caller's promise; a new reference, or NULL and an exception.
+    unsafe {
+        let array = numpy.from_any(scalar, ptr::null_mut(), 0, 0, 0, ptr::null_mut());
+        Bound::from_owned_ptr_or_err(py, array)
+    }
 }
 
 /// `__array_struct__` of an array or of any scalar of NumPy's.

@@ -58,6 +58,37 @@ pub(super) unsafe fn all_arguments<'a>(
     }
 }
 
+/// Whether an object counts as an integer.
+pub(super) fn is_number(object: &Bound<'_, PyAny>) -> bool {
+    // SAFETY: an object; GIL held.
+    unsafe { ffi::PyIndex_Check(object.as_ptr()) != 0 }
+}
+
+/// The integer that an object counts as: asking again runs no Python code.
+///
+/// # Errors
+/// `TypeError` for what is none.
+pub(super) fn index<'py>(number: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: an object; a new reference, or NULL and an exception; GIL held.
+    unsafe {
+        let index = ffi::PyNumber_Index(number.as_ptr());
+        Bound::from_owned_ptr_or_err(number.py(), index)
+    }
+}
+
+/// The integers of a shape or of strides: a sequence, or one number.
+///
+/// # Errors
+/// `TypeError` for what is none.
+pub(super) fn indices<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyTuple>> {
+    let numbers = if is_number(given) {
+        vec![index(given)?]
+    } else {
+        given.try_iter()?.map(|number| index(&number?)).collect::<PyResult<_>>()?
+    };
+    PyTuple::new(given.py(), numbers)
+}
+
 /// What a function in C returns: a new reference, or NULL and an exception.
 pub(super) fn returned(py: Python<'_>, outcome: PyResult<Bound<'_, PyAny>>) -> *mut ffi::PyObject {
     match outcome {

@@ -3,22 +3,25 @@
 //! objects.
 //!
 //! An object that describes memory is made an array before anything is read from it, and refused where
-//! that holds elements in memory that is neither an array's nor an owner's. Where another function
-//! converts such an object on its way, or finds it in a list, nothing of ours is asked
-//! (`docs/numpy.md`).
+//! that holds elements in memory that is neither an array's nor an owner's. NumPy asks an object again
+//! for what was asked here, and one that answers with code of its own may say something else then; so
+//! NumPy gets what such an object was found to be instead of it ([`stand_in`]). What lists and tuples
+//! have in them is asked, but not replaced: an array of objects takes it as it is. What other functions
+//! convert on their way is not asked (`docs/numpy.md`).
 
 use super::{
     super::handle::trampoline,
     calls::all_arguments,
-    holding::holds_ours,
+    describing::{Answer, Scan, answer_of, is_list, is_over_bytes, is_plain},
     swap::{self, Original},
 };
-use crate::{
-    numpy_abi::{self, NumpyApi, PyArrayObject, PyVoidScalarObject, flags::*},
-    owner_map,
+use crate::numpy_abi::{self, NumpyApi};
+use pyo3::{
+    exceptions::{PyKeyError, PyMemoryError, PyRecursionError, PyTypeError},
+    ffi,
+    prelude::*,
 };
-use pyo3::{exceptions::PyTypeError, ffi, prelude::*};
-use std::ptr;
+use std::{ffi::CStr, ptr};
 
 static ORIGINALS: [Original<ffi::PyCFunctionFastWithKeywords>; 5] = [const { Original::new() }; 5];
 
@@ -54,24 +57,189 @@ unsafe extern "C" fn convert<const INDEX: usize>(
         // well; GIL held.
         unsafe {
             let original = ORIGINALS[INDEX].get();
-            let given = place_of_object(count, names);
-            let Some(place) = given.filter(|place| describes_memory(*arguments.add(*place))) else {
+            let (Some(numpy), Some(place)) = (numpy_abi::get(), place_of_object(count, names))
+            else {
                 return original(module, arguments, count, names);
             };
-            let array = ORIGINALS[AS_ARRAY].get()(module, arguments.add(place), 1, ptr::null_mut());
-            if array.is_null() {
-                return array;
+            let object = *arguments.add(place);
+            if is_plain(numpy, ffi::Py_TYPE(object)) {
+                return original(module, arguments, count, names);
             }
-            if is_over_bytes(array) {
-                return give_up(array);
+            if is_list(ffi::Py_TYPE(object)) {
+                let mut scan = Scan::new(numpy, ORIGINALS[AS_ARRAY].get());
+                return match scan.items(object, 1) {
+                    Ok(()) => original(module, arguments, count, names),
+                    Err(array) => give_up(array),
+                };
             }
-            let mut given = all_arguments(arguments, count, names).to_vec();
-            given[place] = array;
-            let result = original(module, given.as_ptr(), count, names);
-            ffi::Py_DECREF(array);
+            let py = Python::assume_attached();
+            let mut no_copy = false;
+            let given = match answer_of(object) {
+                Answer::Nothing => return original(module, arguments, count, names),
+                Answer::Memory => as_array(py, object),
+                Answer::Unknown => {
+                    if is_for_others(numpy, argument(arguments, count, names, c"like")) {
+                        return original(module, arguments, count, names);
+                    }
+                    no_copy = is_false(argument(arguments, count, names, c"copy"));
+                    stand_in(py, numpy, object, no_copy)
+                }
+            };
+            let given = match given {
+                Ok(given) => given,
+                Err(error) => {
+                    error.restore(py);
+                    return ptr::null_mut();
+                }
+            };
+            let mut all = all_arguments(arguments, count, names).to_vec();
+            all[place] = given.as_ptr();
+            let result = original(module, all.as_ptr(), count, names);
+            if no_copy && !result.is_null() && is_over_bytes(result) {
+                return give_up(result);
+            }
             result
         }
     })
+}
+
+/// The array of an object that describes memory.
+///
+/// # Errors
+/// It holds elements in memory that cannot have any; what NumPy fails with.
+///
+/// # Safety
+/// An object; GIL held.
+unsafe fn as_array(py: Python<'_>, object: *mut ffi::PyObject) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the caller's promise; `asarray` takes one object, and returns a new reference, or NULL
+    // and an exception.
+    unsafe {
+        let array = ORIGINALS[AS_ARRAY].get()(ptr::null_mut(), &object, 1, ptr::null_mut());
+        let array = Bound::from_owned_ptr_or_err(py, array)?;
+        if is_over_bytes(array.as_ptr()) { Err(refusal(&array)) } else { Ok(array) }
+    }
+}
+
+/// What an object has but for its interface: its `__array__`.
+#[pyclass(frozen, module = "denizen", name = "_ArrayMethod")]
+struct ArrayMethod {
+    #[pyo3(get, name = "__array__")]
+    method: Py<PyAny>,
+}
+
+/// What NumPy gets for an object that described no memory when it was asked, and could when NumPy asks:
+/// its buffer, its `__array__`, its items, or an array with the object in it, in the order in which
+/// NumPy looks for them. Where there must be no copy, it is the object itself: nothing is read then.
+///
+/// # Errors
+/// What it fails with, as in NumPy.
+///
+/// # Safety
+/// An object; GIL held.
+#[cold]
+unsafe fn stand_in<'py>(
+    py: Python<'py>,
+    numpy: &NumpyApi,
+    object: *mut ffi::PyObject,
+    no_copy: bool,
+) -> PyResult<Bound<'py, PyAny>> {
+    // SAFETY: the caller's promise; all functions return a new reference, or NULL and an exception.
+    unsafe {
+        let bound = Bound::from_borrowed_ptr(py, object);
+        if ffi::PyObject_CheckBuffer(object) != 0 {
+            match Bound::from_owned_ptr_or_err(py, ffi::PyMemoryView_FromObject(object)) {
+                Ok(view) => return Ok(view),
+                Err(_) => ffi::PyErr_Clear(),
+            }
+        }
+        let is_class = ffi::PyType_Check(object) != 0;
+        // Of a class it may be what its objects have.
+        let method = bound.getattr_opt("__array__")?;
+        if let Some(method) = method
+            && !(is_class && method.hasattr("__get__").unwrap_or(true))
+        {
+            return Ok(Bound::new(py, ArrayMethod { method: method.unbind() })?.into_any());
+        }
+        if ffi::PySequence_Check(object) != 0 {
+            if ffi::PySequence_Size(object) >= 0 {
+                let items = if ffi::PyTuple_Check(object) != 0 {
+                    ffi::PySequence_Tuple(object)
+                } else {
+                    ffi::PySequence_List(object)
+                };
+                match Bound::from_owned_ptr_or_err(py, items) {
+                    Ok(items) => {
+                        let mut scan = Scan::new(numpy, ORIGINALS[AS_ARRAY].get());
+                        return match scan.items(items.as_ptr(), 1) {
+                            Ok(()) => Ok(items),
+                            Err(array) => Err(refusal(&Bound::from_owned_ptr(py, array))),
+                        };
+                    }
+                    // What looks like a dictionary is an object.
+                    Err(error) if error.is_instance_of::<PyKeyError>(py) => {}
+                    Err(error) => return Err(error),
+                }
+            } else {
+                let error = PyErr::fetch(py);
+                if error.is_instance_of::<PyRecursionError>(py)
+                    || error.is_instance_of::<PyMemoryError>(py)
+                {
+                    return Err(error);
+                }
+            }
+        }
+        if no_copy { Ok(bound) } else { as_array(py, object) }
+    }
+}
+
+/// The argument of a name, or NULL.
+///
+/// # Safety
+/// Python's convention for `METH_FASTCALL | METH_KEYWORDS`; GIL held.
+unsafe fn argument(
+    arguments: *const *mut ffi::PyObject,
+    count: ffi::Py_ssize_t,
+    names: *mut ffi::PyObject,
+    wanted: &CStr,
+) -> *mut ffi::PyObject {
+    if names.is_null() {
+        return ptr::null_mut();
+    }
+    // SAFETY: the caller's promise: a tuple of texts, and one argument each.
+    unsafe {
+        (0..ffi::PyTuple_GET_SIZE(names))
+            .find(|index| {
+                let name = ffi::PyTuple_GET_ITEM(names, *index);
+                ffi::PyUnicode_CompareWithASCIIString(name, wanted.as_ptr()) == 0
+            })
+            .map_or(ptr::null_mut(), |index| *arguments.offset(count + index))
+    }
+}
+
+/// Whether the array is made by another library: `like=` with what is no array of NumPy's.
+///
+/// # Safety
+/// An object or NULL; GIL held.
+unsafe fn is_for_others(numpy: &NumpyApi, like: *mut ffi::PyObject) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        !like.is_null()
+            && like != ffi::Py_None()
+            && ffi::PyObject_TypeCheck(like, numpy.array_type()) == 0
+    }
+}
+
+/// Whether an object is `False` or 0, and stays so.
+///
+/// # Safety
+/// An object or NULL; GIL held.
+unsafe fn is_false(object: *mut ffi::PyObject) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        !object.is_null()
+            && (object == ffi::Py_False()
+                || ffi::PyLong_CheckExact(object) != 0 && ffi::PyObject_IsTrue(object) == 0)
+    }
 }
 
 /// Where among its arguments a function finds the object.
@@ -97,82 +265,6 @@ unsafe fn place_of_object(count: ffi::Py_ssize_t, names: *mut ffi::PyObject) -> 
     .and_then(|index| usize::try_from(index).ok())
 }
 
-/// Whether NumPy may take an object for memory that it describes: it is no array, no scalar of
-/// NumPy's and no number, text or sequence of Python's, and has the attribute.
-///
-/// # Safety
-/// An object; GIL held.
-#[inline]
-unsafe fn describes_memory(object: *mut ffi::PyObject) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let Some(numpy) = numpy_abi::get() else { return false };
-        let class = ffi::Py_TYPE(object);
-        let is_usual = class == numpy.array_type()
-            || ffi::PyList_CheckExact(object) != 0
-            || ffi::PyTuple_CheckExact(object) != 0
-            || ffi::PyFloat_CheckExact(object) != 0
-            || ffi::PyLong_CheckExact(object) != 0
-            || ffi::PyUnicode_CheckExact(object) != 0;
-        !is_usual
-            && ffi::PyObject_TypeCheck(object, numpy.array_type()) == 0
-            && ffi::PyObject_TypeCheck(object, numpy.generic_type()) == 0
-            && has_interface(object)
-    }
-}
-
-/// # Safety
-/// An object; GIL held.
-#[inline(never)]
-unsafe fn has_interface(object: *mut ffi::PyObject) -> bool {
-    // SAFETY: the caller's promise. Asking may raise anything, as it does for NumPy.
-    unsafe { ffi::PyObject_HasAttrString(object, c"__array_interface__".as_ptr()) != 0 }
-}
-
-/// Whether an object is an array of elements in memory that cannot have any.
-///
-/// # Safety
-/// An object; GIL held.
-unsafe fn is_over_bytes(object: *mut ffi::PyObject) -> bool {
-    // SAFETY: the caller's promise; only arrays are read as such.
-    unsafe {
-        let Some(numpy) = numpy_abi::get() else { return false };
-        if ffi::PyObject_TypeCheck(object, numpy.array_type()) == 0 {
-            return false;
-        }
-        let array = object.cast::<PyArrayObject>();
-        holds_ours((*array).descr) && !is_an_arrays(numpy, array)
-    }
-}
-
-/// Whether an array's memory is its own, that of another array or structured scalar of elements, or
-/// adopted.
-///
-/// # Safety
-/// An array; GIL held.
-unsafe fn is_an_arrays(numpy: &NumpyApi, mut array: *mut PyArrayObject) -> bool {
-    // SAFETY: the caller's promise; each array keeps its base alive.
-    unsafe {
-        while (*array).flags & NPY_ARRAY_OWNDATA == 0 {
-            let base = (*array).base;
-            if base.is_null() || owner_map::is_adopted((*array).data.cast()) {
-                // Without a base: memory that a function in C gives away, as NumPy does its buffers.
-                return true;
-            }
-            if ffi::PyObject_TypeCheck(base, numpy.void_type()) != 0 {
-                return holds_ours((*base.cast::<PyVoidScalarObject>()).descr);
-            }
-            if ffi::PyObject_TypeCheck(base, numpy.array_type()) == 0
-                || !holds_ours((*base.cast::<PyArrayObject>()).descr)
-            {
-                return false;
-            }
-            array = base.cast();
-        }
-        true
-    }
-}
-
 /// # Safety
 /// An array, whose reference is this function's; GIL held.
 #[cold]
@@ -180,14 +272,17 @@ unsafe fn give_up(array: *mut ffi::PyObject) -> *mut ffi::PyObject {
     // SAFETY: the caller's promise.
     unsafe {
         let py = Python::assume_attached();
-        let array = Bound::from_owned_ptr(py, array);
-        let dtype = array.getattr("dtype").and_then(|dtype| Ok(dtype.str()?.to_string()));
-        PyTypeError::new_err(format!(
-            "an array of {} cannot be made of memory that an object describes: its bytes are no \
-             objects. Make an array of its own (np.empty) and assign to it.",
-            dtype.unwrap_or_default()
-        ))
-        .restore(py);
-        ptr::null_mut()
+        refusal(&Bound::from_owned_ptr(py, array)).restore(py);
     }
+    ptr::null_mut()
+}
+
+#[cold]
+fn refusal(array: &Bound<'_, PyAny>) -> PyErr {
+    let dtype = array.getattr("dtype").and_then(|dtype| Ok(dtype.str()?.to_string()));
+    PyTypeError::new_err(format!(
+        "an array of {} cannot be made of memory that an object describes: its bytes are no \
+         objects. Make an array of its own (np.empty) and assign to it.",
+        dtype.unwrap_or_default()
+    ))
 }

@@ -3,7 +3,8 @@
 //! * [`table`]: one row a patch; [`swap`]: the only code that replaces something of NumPy's;
 //!   [`calls`]: arguments;
 //! * [`holding`]: which dtypes and arrays have elements;
-//! * bytes that are no objects: [`buffers`], [`bytes`], [`interface`], [`structures`], [`void_casts`];
+//! * bytes that are no objects: [`buffers`], [`bytes`], [`interface`] (and which objects [`describing`]
+//!   memory there are), [`structures`], [`void_casts`];
 //! * objects that NumPy would lose or use after their end: [`state`], [`put`], [`sorts`], [`raw`],
 //!   [`resize`], [`copyswap`], [`einsum`], [`to_object`];
 //! * results: [`results`], [`ufunc_methods`], [`linalg`], [`printing`], and those of functions that
@@ -13,6 +14,7 @@ mod buffers;
 mod bytes;
 mod calls;
 mod copyswap;
+mod describing;
 mod einsum;
 mod holding;
 mod interface;

@@ -1,5 +1,6 @@
 //! `array.resize(..)`: NumPy ends what is in a tail that goes before it asks the handler, and takes each
-//! failure of a handler for a lack of memory.
+//! failure of a handler for a lack of memory. So the memory is looked at first, and before that the
+//! numbers of the new shape are read, whose `__index__` may run Python code that begins to use it.
 
 use super::{
     super::{
@@ -7,11 +8,16 @@ use super::{
         handle::{errors, trampoline},
         slots::arming,
     },
+    calls::{Arguments, index, indices, is_number},
     state,
     swap::{self, Original},
 };
 use crate::{erased::Failure, handler::realloc_error::Asking};
-use pyo3::{ffi, prelude::*};
+use pyo3::{
+    ffi,
+    prelude::*,
+    types::{PyDict, PyInt, PyTuple},
+};
 use std::ptr;
 
 static RESIZE: Original<ffi::PyCFunctionWithKeywords> = Original::new();
@@ -31,6 +37,14 @@ unsafe extern "C" fn resize(
         // SAFETY: Python's convention for `METH_VARARGS | METH_KEYWORDS`, which the original keeps as
         // well; it is called for arrays only; GIL held.
         unsafe {
+            let py = Python::assume_attached();
+            let given = match with_numbers(&Arguments::new(py, arguments, keywords)) {
+                Ok(given) => given,
+                Err(error) => {
+                    error.restore(py);
+                    return ptr::null_mut();
+                }
+            };
             if let Err(failure) = state::check_idle(array.cast()) {
                 // Before NumPy ends what is in a tail that goes.
                 raise_not_resized(&failure);
@@ -38,7 +52,11 @@ unsafe extern "C" fn resize(
             }
             let asking = Asking::begin();
             let resizing = Resizing::begin();
-            let result = errors::unless_raised(RESIZE.get()(array, arguments, keywords));
+            let result = errors::unless_raised(RESIZE.get()(
+                array,
+                given.positional.as_ptr(),
+                given.named.as_ref().map_or(ptr::null_mut(), Bound::as_ptr),
+            ));
             // It asks for the fill-zero loop of what it does not fill, where that is nothing.
             arming::withdraw();
             if let Some(reason) = Asking::end(asking) {
@@ -54,6 +72,28 @@ unsafe extern "C" fn resize(
             result
         }
     })
+}
+
+/// The arguments with real integers: what runs Python code has run before anything is decided.
+///
+/// # Errors
+/// `TypeError` for what is no number.
+fn with_numbers<'py>(given: &Arguments<'py>) -> PyResult<Arguments<'py>> {
+    let py = given.positional.py();
+    let positional = match given.positional.get_item(0) {
+        Ok(shape) if given.positional.len() == 1 => {
+            let is_plain = shape.is_none() || shape.is_exact_instance_of::<PyInt>();
+            let shape = if is_plain { shape } else { indices(&shape)?.into_any() };
+            PyTuple::new(py, [shape])?
+        }
+        _ => indices(&given.positional)?,
+    };
+    let Some(named) = &given.named else { return Ok(Arguments { positional, named: None }) };
+    let copy = PyDict::new(py);
+    for (name, value) in named {
+        copy.set_item(name, if is_number(&value) { index(&value)? } else { value })?;
+    }
+    Ok(Arguments { positional, named: Some(copy) })
 }
 
 #[cold]

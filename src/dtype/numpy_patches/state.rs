@@ -1,32 +1,33 @@
 //! `array.__setstate__(state)`, which is how arrays are unpickled, copied deeply, and loaded from files.
 //!
 //! NumPy gives an array that takes a state memory of the caller's handler, frees what it had under
-//! every view of it, and reads the elements off a list that Python code may change meanwhile. So where
-//! elements of ours come in or go, [`set_state`] has a *new* array take the state, which nothing else
-//! knows:
+//! whatever works with it, and reads the elements off a list that Python code may change meanwhile. So
+//! where elements of ours come in or go:
 //!
+//! * only an array without items takes a state, as every array does that is being unpickled. An
+//!   iterator, and a function in C that runs Python code in between, goes on with the size and the
+//!   address that it read before; where there was no item, it uses neither;
 //! * what NumPy reads is a copy of the state (real integers, a list of its own) whose length fits;
-//! * our handler is armed for the one allocation that follows: nothing runs between, since the new
-//!   array has nothing to clear;
+//! * a *new* array takes the state, which nothing else knows. Our handler is armed for the one
+//!   allocation that follows: nothing runs between, since the new array has nothing to clear;
 //! * only when it is complete do the two arrays exchange what they have. A state that cannot be read
-//!   leaves the array as it was;
-//! * [`let_go`] decides what becomes of the old memory.
+//!   leaves the array as it was.
 
 use super::{
     super::{
-        DType, cells,
+        DType,
         handle::{errors, trampoline},
-        loops::access::{self, Run},
+        loops::access,
         slots::arming,
     },
-    calls::returned,
-    holding::{for_cells, holds_ours},
+    calls::{index, returned},
+    holding::holds_ours,
     swap::{self, Original},
 };
 use crate::{
     erased::Failure,
     handler::allocation_hint::Content,
-    numpy_abi::{self, NumpyApi, PyArray_Descr, PyArrayObject, flags::*},
+    numpy_abi::{self, Array, NumpyApi, PyArray_Descr, PyArrayObject, flags::*},
 };
 use pyo3::{
     exceptions::PyValueError,
@@ -34,7 +35,7 @@ use pyo3::{
     prelude::*,
     types::{PyList, PyTuple},
 };
-use std::{ffi::c_void, mem};
+use std::mem;
 
 static SET_STATE: Original<ffi::PyCFunction> = Original::new();
 
@@ -78,25 +79,42 @@ unsafe fn is_of_others(array: *mut PyArrayObject, arguments: *mut ffi::PyObject)
     unsafe {
         let Some(numpy) = numpy_abi::get() else { return true };
         let plain = |descr: *mut PyArray_Descr| (*descr).flags & NPY_ITEM_REFCOUNT == 0;
-        if !plain((*array).descr) || !(*array).base.is_null() {
-            return false;
-        }
-        if ffi::PyTuple_GET_SIZE(arguments) != 1 {
+        if !plain((*array).descr) || ffi::PyTuple_GET_SIZE(arguments) != 1 {
             return false;
         }
         let state = ffi::PyTuple_GET_ITEM(arguments, 0);
         if ffi::PyTuple_CheckExact(state) == 0 || ffi::PyTuple_GET_SIZE(state) < 4 {
             return false;
         }
-        let descr = ffi::PyTuple_GET_ITEM(state, ffi::PyTuple_GET_SIZE(state) - 3);
-        ffi::PyObject_TypeCheck(descr, numpy.descr_type()) != 0 && plain(descr.cast())
+        let part = |back| ffi::PyTuple_GET_ITEM(state, ffi::PyTuple_GET_SIZE(state) - back);
+        let (shape, descr) = (part(4), part(3));
+        ffi::PyObject_TypeCheck(descr, numpy.descr_type()) != 0
+            && plain(descr.cast())
+            && are_integers(shape)
+            && [ffi::PyTuple_GET_ITEM(state, 0), part(2)]
+                .into_iter()
+                .all(|number| number == shape || ffi::PyLong_Check(number) != 0)
+    }
+}
+
+/// Whether an object is a tuple of integers of Python's: NumPy runs no Python code for what they are.
+///
+/// # Safety
+/// An object; GIL held.
+#[inline]
+unsafe fn are_integers(shape: *mut ffi::PyObject) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        ffi::PyTuple_CheckExact(shape) != 0
+            && (0..ffi::PyTuple_GET_SIZE(shape))
+                .all(|axis| ffi::PyLong_Check(ffi::PyTuple_GET_ITEM(shape, axis)) != 0)
     }
 }
 
 /// `None` where it is no affair of ours.
 ///
 /// # Errors
-/// What is wrong with the state; the array is in use.
+/// What is wrong with the state; the array has items.
 ///
 /// # Safety
 /// As for [`set_state`].
@@ -121,18 +139,22 @@ unsafe fn through_new_array<'py>(
             .cast_into_unchecked::<PyTuple>()
     };
     let content = content_of(numpy, &state);
-    // SAFETY: a living array. What it is based on may be memory that it gave up, under views.
-    let goes = unsafe {
-        let array = &*array.cast::<PyArrayObject>();
-        holds_ours(array.descr) || !array.base.is_null()
+    // Before anything is decided: the numbers may run Python code, which gives the array another state.
+    let state = match state.len() {
+        4..=5 => copied(&state, content.is_some())?,
+        _ => state,
     };
-    if content.is_none() && !goes && state.is(&given) {
-        return Ok(None);
+    // SAFETY: a living array.
+    let goes = unsafe { holds_ours((*array.cast::<PyArrayObject>()).descr) };
+    if content.is_none() && !goes {
+        let arguments = hidden(PyTuple::new(py, [state])?);
+        // SAFETY: the caller's promise; the state was read once.
+        let result = unsafe { errors::unless_raised(original(array, arguments.as_ptr())) };
+        // SAFETY: a new reference, or NULL and an exception.
+        return unsafe { Bound::from_owned_ptr_or_err(py, result) }.map(Some);
     }
-    let state = match content {
-        Some(_) => copied(&state)?,
-        None => state,
-    };
+    // SAFETY: a living array.
+    unsafe { refuse_if_it_has_items(py, array) }?;
     let arguments = hidden(PyTuple::new(py, [state])?);
     // SAFETY: GIL held; an array without bytes of a type of NumPy's, that is known nowhere else.
     let new = unsafe {
@@ -150,9 +172,9 @@ unsafe fn through_new_array<'py>(
     };
     // SAFETY: both are arrays, and the new one is known nowhere else.
     unsafe {
-        refuse_if_in_use(py, array.cast())?;
+        // What made the elements may have given it another state.
+        refuse_if_it_has_items(py, array)?;
         exchange(array.cast(), new.as_ptr().cast());
-        let_go(py, array.cast(), new)?;
     }
     Ok(Some(result))
 }
@@ -178,31 +200,28 @@ fn content_of(numpy: &NumpyApi, state: &Bound<'_, PyTuple>) -> Option<Content> {
     }
 }
 
-/// The state that NumPy reads: nothing in it can change any more.
+/// The state that NumPy reads: no number in it can change any more, nor, of elements of ours, the
+/// list.
 ///
 /// # Errors
 /// A number is none; the list is not as long as the shape says. What NumPy refuses by itself is left
 /// to it.
-fn copied<'py>(state: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
+fn copied<'py>(state: &Bound<'py, PyTuple>, is_ours: bool) -> PyResult<Bound<'py, PyTuple>> {
     let py = state.py();
-    let index = |number: Bound<'py, PyAny>| {
-        // SAFETY: an object; GIL held.
-        unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyNumber_Index(number.as_ptr())) }
-    };
     let mut parts: Vec<_> = state.iter().collect();
     let first = parts.len() - 4;
     let Ok(shape) = parts[first].cast::<PyTuple>() else { return Ok(state.clone()) };
-    let lengths = shape.iter().map(index).collect::<PyResult<Vec<_>>>()?;
+    let lengths = shape.iter().map(|length| index(&length)).collect::<PyResult<Vec<_>>>()?;
     // One that does not fit into it is too large for NumPy as well.
     let count = lengths.iter().try_fold(1isize, |count, length| {
         count.checked_mul(length.extract::<isize>().ok().filter(|length| *length >= 0)?)
     });
     parts[first] = PyTuple::new(py, lengths)?.into_any();
-    parts[first + 2] = index(parts[first + 2].clone())?;
+    parts[first + 2] = index(&parts[first + 2])?;
     if first == 1 {
-        parts[0] = index(parts[0].clone())?;
+        parts[0] = index(&parts[0])?;
     }
-    if let Ok(elements) = parts[first + 3].cast::<PyList>() {
+    if is_ours && let Ok(elements) = parts[first + 3].cast::<PyList>() {
         // SAFETY: a list; GIL held.
         let elements = unsafe {
             let all = ffi::PyList_GetSlice(elements.as_ptr(), 0, ffi::Py_ssize_t::MAX);
@@ -228,24 +247,32 @@ fn hidden<T>(container: Bound<'_, T>) -> Bound<'_, T> {
     container
 }
 
-/// Refuses to replace the memory of an array that an operation works on, or client code views.
-///
-/// The question is asked for the sake of those who use the array: whatever the answer, the memory
-/// stays as long as it may be used ([`let_go`]).
+/// Refuses to replace items: whatever works with the array would go on with their number and address.
 ///
 /// # Errors
-/// `BorrowError`.
+/// `BorrowError` where an operation works on the array's memory, or client code views it; else
+/// `ValueError`.
 ///
 /// # Safety
 /// `array` is an array; GIL held.
-unsafe fn refuse_if_in_use(py: Python<'_>, array: *mut PyArrayObject) -> PyResult<()> {
+unsafe fn refuse_if_it_has_items(py: Python<'_>, array: *mut ffi::PyObject) -> PyResult<()> {
     // SAFETY: the caller's promise.
-    if let Err(failure) = unsafe { check_idle(array) } {
-        let text = format!("the array cannot take another state: {}", failure.message);
-        errors::set(failure.kind, &text);
-        return Err(PyErr::fetch(py));
+    unsafe {
+        let Some(items) = Array::from_ptr(array).map(Array::size).filter(|items| *items > 0) else {
+            return Ok(());
+        };
+        if let Err(failure) = check_idle(array.cast()) {
+            let text = format!("the array cannot take another state: {}", failure.message);
+            errors::set(failure.kind, &text);
+            return Err(PyErr::fetch(py));
+        }
+        Err(PyValueError::new_err(format!(
+            "the array cannot take a state: it has {items} items, with which iterators and \
+             functions may be at work. Only an array without items takes a state in which \
+             elements come or go. For a new array write pickle.loads(data) or \
+             np.array(other, copy=True); to replace the items write a[...] = other"
+        )))
     }
-    Ok(())
 }
 
 /// Whether no operation works on the memory that an array owns, no client code views it, and nothing
@@ -284,100 +311,5 @@ unsafe fn exchange(one: *mut PyArrayObject, other: *mut PyArrayObject) {
         mem::swap(&mut one.flags, &mut other.flags);
         mem::swap(&mut one._buffer_info, &mut other._buffer_info);
         mem::swap(&mut one.mem_handler, &mut other.mem_handler);
-    }
-}
-
-/// Ends `old`, which has what `array` had. Where others may know the array, there may be views of that
-/// memory: its objects end now, and it stays until the array gives up what it has.
-///
-/// # Errors
-/// Python fails.
-///
-/// # Safety
-/// `array` is an array and `old` too, which is known nowhere else; GIL held.
-unsafe fn let_go(py: Python<'_>, array: *mut PyArrayObject, old: Bound<'_, PyAny>) -> PyResult<()> {
-    let from = old.as_ptr().cast::<PyArrayObject>();
-    // SAFETY: the caller's promise.
-    unsafe {
-        let alone = ffi::Py_REFCNT(array.cast()) <= 1;
-        let size = count_of(from);
-        if alone || size == 0 {
-            drop(old);
-            return Ok(());
-        }
-        if (*from).flags & NPY_ARRAY_OWNDATA != 0 {
-            clear(from, size);
-        }
-        // The array may have got another state again, from a destructor.
-        if let Some(segment) = access::segment_of((*array).data.cast())
-            && segment.cells().as_ptr() == (*array).data.cast()
-            && segment.dependency().1.is_none()
-        {
-            segment.set_dependency(old.into_ptr().cast(), Some(drop_old));
-            return Ok(());
-        }
-        // Memory of NumPy's own: what it is based on is kept as long.
-        let base = (*array).base;
-        (*array).base = if base.is_null() {
-            old.into_ptr()
-        } else {
-            let both = PyTuple::new(py, [Bound::from_borrowed_ptr(py, base), old])?;
-            ffi::Py_DECREF(base);
-            both.into_ptr()
-        };
-    }
-    Ok(())
-}
-
-/// Ends an array that a segment kept. NumPy frees memory with the GIL held.
-unsafe extern "C" fn drop_old(old: *mut c_void) {
-    trampoline::end("drop_old", || {
-        // SAFETY: callable in any thread; the reference that the segment had. Without the GIL, which
-        // only a client that frees NumPy's memory itself could lack, the array is leaked.
-        unsafe {
-            if ffi::PyGILState_Check() != 0 {
-                ffi::Py_DECREF(old.cast());
-            }
-        }
-    });
-}
-
-/// How many items an array has.
-///
-/// # Safety
-/// An array; GIL held.
-unsafe fn count_of(array: *mut PyArrayObject) -> usize {
-    // SAFETY: the caller's promise: `nd` lengths.
-    unsafe {
-        (0..usize::try_from((*array).nd).unwrap_or(0))
-            .map(|axis| (*(*array).dimensions.add(axis)).unsigned_abs())
-            .product()
-    }
-}
-
-/// Ends the objects of an array that has its memory alone. What cannot be cleared, because an operation
-/// uses it again, is when the memory goes.
-///
-/// # Safety
-/// An array that owns `size` items, one behind the other; GIL held.
-unsafe fn clear(array: *mut PyArrayObject, size: usize) {
-    // SAFETY: the caller's promise; the cells of an item are where its dtype says.
-    unsafe {
-        let (descr, data) = ((*array).descr, (*array).data.cast::<u8>());
-        let step = (*descr).elsize;
-        let mut runs = Vec::new();
-        let _all = for_cells(descr, 0, &mut |dtype, offset, count| {
-            runs.push((dtype.element(), offset, count));
-            Ok(())
-        });
-        for (element, offset, count) in runs {
-            for cell in 0..count {
-                let first = data.add(offset + cell * element.size());
-                let cleared = cells::clear_cells(element, Run::write(first, step, size));
-                if let Err(failure) = cleared {
-                    errors::write_unraisable(&failure, errors::DESTRUCTOR);
-                }
-            }
-        }
     }
 }

@@ -10,7 +10,7 @@
 
 use super::{
     super::handle::trampoline,
-    calls::returned,
+    calls::{index, is_number, returned},
     holding::holds_ours,
     swap::{self, Original},
 };
@@ -138,6 +138,15 @@ fn copied<'py>(state: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
     PyTuple::new(state.py(), parts)
 }
 
+/// A state with real integers.
+///
+/// # Errors
+/// What the conversion of a number fails with.
+fn with_numbers<'py>(state: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
+    let real = |part| if is_number(&part) { index(&part) } else { Ok(part) };
+    PyTuple::new(state.py(), state.iter().map(real).collect::<PyResult<Vec<_>>>()?)
+}
+
 /// `dtype.__setstate__(state)`.
 unsafe extern "C" fn set_state(
     descr: *mut ffi::PyObject,
@@ -171,13 +180,18 @@ unsafe fn take_state<'py>(
     // SAFETY: the caller's promise.
     unsafe {
         let given = Bound::from_borrowed_ptr(py, arguments).cast_into_unchecked::<PyTuple>();
+        // Read once: a number's `__index__` could change the fields before they are read again.
+        let state = match given.get_item(0) {
+            Ok(state) if given.len() == 1 => match state.cast_into::<PyTuple>() {
+                Ok(state) => Some(with_numbers(&copied(&state)?)?),
+                Err(_) => None,
+            },
+            _ => None,
+        };
         let call = |descr: *mut ffi::PyObject| {
-            let arguments = match given.get_item(0) {
-                Ok(state) if given.len() == 1 => match state.cast::<PyTuple>() {
-                    Ok(state) => PyTuple::new(py, [copied(state)?])?,
-                    Err(_) => given.clone(),
-                },
-                _ => given.clone(),
+            let arguments = match &state {
+                Some(state) => PyTuple::new(py, [copied(state)?])?,
+                None => given.clone(),
             };
             Bound::from_owned_ptr_or_err(py, original(descr, arguments.as_ptr()))
         };

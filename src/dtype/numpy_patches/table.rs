@@ -65,11 +65,12 @@ pub static PATCHES: &[Patch] = &[
         replaces: "`ndarray.__new__`",
         wrong: "A foreign buffer is taken for cells: `np.ndarray(shape, dtype, buffer)`, \
             `np.memmap`, `np.recarray(buf=)`. From 2.5.2 on NumPy refuses it by itself, but for \
-            structures with such a field.",
+            structures with such a field. `strides=` without a buffer makes cells that overlap.",
         instead: "`tp_new` of `ndarray`, and of classes derived from it before, is wrapped: \
-            TypeError. `np.empty`, results and views do not come that way (`ndarray(3)` costs 2-4 \
+            TypeError, also for strides that are not those of C or Fortran order. NumPy gets the \
+            arguments as they were looked at. `np.empty`, results and views do not come that way (`ndarray(3)` costs 2-4 \
             ns more).",
-        tests: "`numpy_patches/test_guards.py`", thread: "numpy#32156",
+        tests: "`numpy_patches/test_guards.py`, `numpy_patches/test_refused_ways.py`", thread: "numpy#32156",
     },
     Patch {
         name: "buffer-protocol", until: NEVER, keeps: Memory, when: Import(bytes::install_buffer),
@@ -98,45 +99,56 @@ pub static PATCHES: &[Patch] = &[
         tests: "`arrays/test_bytes.py`", thread: "none found",
     },
     Patch {
+        name: "scalar-byteswap", until: NEVER, keeps: Memory, when: Import(bytes::install_byteswap),
+        replaces: "`np.generic.byteswap`",
+        wrong: "`np.void.byteswap` swaps into memory that is not zeroed, where bytes of a field are \
+            taken for an element, and gives the memory back without an end of those that it made.",
+        instead: "Wrapped for structures with elements: an array of the scalar is swapped.",
+        tests: "`numpy_patches/test_refused_ways.py`", thread: "none found",
+    },
+    Patch {
         name: "array-interface", until: NEVER, keeps: Memory, when: Import(interface::install),
         replaces: "`np.array`, `np.asarray`, `np.asanyarray`, `np.ascontiguousarray`, \
             `np.asfortranarray`",
         wrong: "An object with an `__array_interface__` whose `descr` names our dtype makes cells \
             of any bytes.",
-        instead: "The functions refuse it (TypeError). Others that convert such an object \
-            themselves, or find it in a list, ask nothing of ours.",
-        tests: "`arrays/test_bytes.py`", thread: "none found",
+        instead: "The functions refuse it (TypeError), also in lists and tuples. An object whose \
+            class answers by code is asked once: NumPy gets its buffer, the result of its \
+            `__array__`, its items or an array with it instead. What stays open: docs/numpy.md.",
+        tests: "`arrays/test_bytes.py`, `numpy_patches/test_refused_ways.py`", thread: "none found",
     },
     Patch {
         name: "dtype-state", until: NEVER, keeps: Memory, when: Import(structures::install),
         replaces: "`dtype.__setstate__`, `dtype.__reduce__`",
         wrong: "`dtype.__setstate__` changes a dtype under the arrays that have it; the dict of \
             fields that it takes, and that `__reduce__` gives, is the dtype's own from then on.",
-        instead: "Both are wrapped for structures: fields are copied, a state with fields of \
-            elements is a TypeError, and a structure with elements is pickled as what `np.dtype` \
-            makes it of.",
-        tests: "`arrays/test_bytes.py`", thread: "none found",
+        instead: "Both are wrapped for structures: the state is read once, fields are copied, a \
+            state with fields of elements is a TypeError, and a structure with elements is \
+            pickled as what `np.dtype` makes it of.",
+        tests: "`arrays/test_bytes.py`, `numpy_patches/test_refused_ways.py`", thread: "none found",
     },
     Patch {
         name: "array-state", until: NEVER, keeps: Memory, when: Import(state::install),
         replaces: "`ndarray.__setstate__`",
         wrong: "`__setstate__` reads behind the end of a list of elements that is shorter than \
             the shape, or becomes so while it is read; takes memory of the caller's handler; \
-            frees the old memory under views of it.",
-        instead: "A new array takes a copy of the state, with our handler armed; a list of \
-            another length is refused (ValueError). Then the two exchange what they have, unless \
-            the array is in use (`denizen.BorrowError`). Where there may be views, the old \
-            objects end and the memory stays as long as the array keeps the new state. A state \
-            that fails leaves the array as it was.",
-        tests: "`arrays/test_set_state.py`, `regressions/test_changed_data.py`", thread: "none found",
+            frees the old memory under views, flat iterators and functions that are at work \
+            (`putmask`, `take`, `repeat`).",
+        instead: "Where elements come in or go, only an array without items takes a state, as in \
+            unpickling; another is a ValueError, or `denizen.BorrowError` while it is in use. A \
+            new array takes a copy of the state, with our handler armed; a list of another length \
+            is refused (ValueError). Then the two exchange what they have. A state that fails \
+            leaves the array as it was.",
+        tests: "`arrays/test_set_state.py`, `numpy_patches/test_refused_ways.py`, `regressions/test_changed_data.py`", thread: "none found",
     },
     Patch {
         name: "resize", until: NEVER, keeps: Memory, when: Import(resize::install),
         replaces: "`ndarray.resize`",
         wrong: "`resize` ends what is in the tail that goes before it asks the handler, and says \
             `MemoryError` for each refusal.",
-        instead: "`denizen.BorrowError` where the cells are in use.",
-        tests: "`arrays/test_move_only.py`", thread: "none",
+        instead: "`denizen.BorrowError` where the cells are in use, once the new shape is known: \
+            a number's `__index__` may have begun to use them.",
+        tests: "`arrays/test_move_only.py`, `numpy_patches/test_refused_ways.py`", thread: "none",
     },
     Patch {
         name: "flat-assignment", until: V2_5_2, keeps: Memory, when: Import(copyswap::install_flat),

@@ -388,13 +388,17 @@ def test_other_fields_beside_subarrays_are_never_taken_for_objects(layout, count
 
 
 @pytest.mark.skipif(not BEFORE_2_5, reason="NumPy 2.5 refuses user dtypes in subarrays")
-def test_free_without_a_clear_ends_the_objects_of_records_and_nothing_else():
-    """`__setstate__` frees the old memory without a clear: cell and bit say what is an object."""
+def test_a_state_ends_no_objects_of_records():
+    """NumPy would free the old memory without a clear: an array that has items takes no state."""
     dtype = np.dtype([("n", Integer.dtype, (2,)), ("x", "f8")])
     a, b = np.zeros(8, dtype), np.zeros(5, dtype)
     before = denizen.stats()["denizen.Integer"]["live"]
     a["n"], a["x"] = 2**80, -1.2345e-200
     b["n"], b["x"] = 2**81, 3
+    with pytest.raises(ValueError, match="has 8 items"):
+        a.__setstate__(b.__reduce__()[2])
+    assert (a["n"] == 2**80).all() and (a["x"] == -1.2345e-200).all()
+    a = a[:0].copy()
     a.__setstate__(b.__reduce__()[2])
     assert a["n"].tolist() == b["n"].tolist() and (a["x"] == 3).all()
     assert denizen.stats()["denizen.Integer"]["live"] == before + 20

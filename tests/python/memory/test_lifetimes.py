@@ -281,8 +281,13 @@ def test_shuffle_and_permutations_keep_the_objects(a):
     assert sorted(half.tolist()) == sorted(expected + [0] * len(a))
 
 
-def test_setstate_over_a_full_array(a):
+def test_setstate_of_an_array_without_items(a):
     state = np.array([1, 2, 3], dtype=a.dtype).__reduce__()[2]
+    before = a.tolist()
+    with pytest.raises(ValueError, match="items"):
+        a.__setstate__(state)
+    assert a.tolist() == before
+    a = a[:0].copy()
     a.__setstate__(state)
     assert a.tolist() == [1, 2, 3]
     a.resize(10, refcheck=False)

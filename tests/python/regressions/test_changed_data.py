@@ -144,17 +144,21 @@ def test_states_that_do_not_fit_their_array_are_errors(kind):
         state((3,), elements, version=9),
     ]
     for each in wrong:
-        target = kind.make(4)
-        with pytest.raises(CLEAR) as caught:
-            target.__setstate__(each)
-        assert type(caught.value) is not SystemError
-        assert kind.read(target) == kind.read(kind.make(4))
-        # What is left can be used and ends.
-        try:
-            use(target)
-        except denizen.VacantError:
-            assert kind.default is None
+        for size in (4, 0):
+            target = kind.make(4)[:size].copy() if size == 0 else kind.make(4)
+            with pytest.raises(CLEAR) as caught:
+                target.__setstate__(each)
+            assert type(caught.value) is not SystemError
+            assert kind.read(target) == kind.read(kind.make(4))[:size]
+            # What is left can be used and ends.
+            try:
+                use(target)
+            except denizen.VacantError:
+                assert kind.default is None
     target = kind.make(4)
+    with pytest.raises(ValueError, match="items"):
+        target.__setstate__(state((3,), elements))
+    target = np.empty(0, kind.dtype)
     target.__setstate__(state((3,), elements))
     assert kind.read(target) == texts
 
