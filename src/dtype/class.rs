@@ -22,7 +22,7 @@ use std::{
 
 /// `dtype.kind`, one for all types: a letter that means nothing elsewhere. With NumPy's own letters others
 /// take the bytes for numbers, for raw bytes or for pointers to Python objects.
-const KIND: u8 = b'E';
+const KIND_LETTER: u8 = b'E';
 /// `dtype.char`: the dtype that `np.vectorize` gives its results, which it knows by this letter
 /// alone, are objects.
 const CHARACTER: u8 = b'O';
@@ -130,7 +130,7 @@ fn new_descr(numpy: &NumpyApi, dtype: &'static DType) -> Result<*mut PyArray_Des
         base.elsize = dtype.element().size() as isize;
         base.alignment = dtype.element().align() as isize;
         base.byteorder = b'|' as c_char;
-        base.kind = KIND as c_char;
+        base.kind = KIND_LETTER as c_char;
         base.r#type = CHARACTER as c_char;
         base.flags |= NPY_ITEM_REFCOUNT
             | NPY_NEEDS_INIT

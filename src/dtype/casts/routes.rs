@@ -121,13 +121,13 @@ impl Routes {
         }
         use Wide::{F64, I64, U64};
         const ANY: CastLevel = abi::CAST_SAFE;
-        const KIND: CastLevel = abi::CAST_SAME_KIND;
+        const SAME_KIND: CastLevel = abi::CAST_SAME_KIND;
         const UNSAFE: CastLevel = abi::CAST_UNSAFE;
         let ways: &[(Wide, CastLevel)] = match (number.family, number.size) {
             (Family::Bool, _) => &[(I64, ANY), (U64, ANY), (F64, ANY)],
-            (Family::Signed, 8) => &[(U64, KIND), (F64, KIND)],
-            (Family::Signed, _) => &[(I64, ANY), (F64, ANY), (U64, KIND)],
-            (Family::Unsigned, 8) => &[(I64, KIND), (F64, KIND)],
+            (Family::Signed, 8) => &[(U64, SAME_KIND), (F64, SAME_KIND)],
+            (Family::Signed, _) => &[(I64, ANY), (F64, ANY), (U64, SAME_KIND)],
+            (Family::Unsigned, 8) => &[(I64, SAME_KIND), (F64, SAME_KIND)],
             (Family::Unsigned, _) => &[(I64, ANY), (U64, ANY), (F64, ANY)],
             (Family::Float, 2 | 4) => &[(F64, ANY)],
             (Family::Float, 16) => &[(F64, UNSAFE)],
@@ -148,17 +148,17 @@ impl Routes {
         }
         use Wide::{F64, I64, U64};
         const ANY: CastLevel = abi::CAST_SAFE;
-        const KIND: CastLevel = abi::CAST_SAME_KIND;
+        const SAME_KIND: CastLevel = abi::CAST_SAME_KIND;
         const UNSAFE: CastLevel = abi::CAST_UNSAFE;
         let ways: &[(Wide, CastLevel)] = match (number.family, number.size) {
             (Family::Bool, _) => {
                 element.vtable().nonzero?;
                 return Some((UNSAFE, Route::Truth, None));
             }
-            (Family::Signed, _) => &[(I64, KIND), (U64, KIND), (F64, UNSAFE)],
-            (Family::Unsigned, _) => &[(U64, KIND), (I64, UNSAFE), (F64, UNSAFE)],
+            (Family::Signed, _) => &[(I64, SAME_KIND), (U64, SAME_KIND), (F64, UNSAFE)],
+            (Family::Unsigned, _) => &[(U64, SAME_KIND), (I64, UNSAFE), (F64, UNSAFE)],
             (Family::Float, 16) => &[(F64, ANY)],
-            (Family::Float, _) => &[(F64, KIND)],
+            (Family::Float, _) => &[(F64, SAME_KIND)],
             (Family::Complex, _) => &[],
         };
         let (level, wide, client) = self.through(false, ways)?;

@@ -234,8 +234,8 @@ impl Evicted {
         // SAFETY: a cell under rule 1, ours alone.
         let outcome = unsafe { rules::clear(self.element, self.spare.cells()) };
         let cells = self.spare.cells();
-        let tally = CountDelta { destroyed, ..CountDelta::default() };
-        self.element.record(tally, Location::Cells(cells.as_cells()));
+        let delta = CountDelta { destroyed, ..CountDelta::default() };
+        self.element.record(delta, Location::Cells(cells.as_cells()));
         outcome
     }
 }

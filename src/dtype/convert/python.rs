@@ -233,8 +233,8 @@ impl Drop for Object<'_> {
         }
         // The object was made and is destroyed outside any array; or one like it is in the array, and
         // this one was there before.
-        let tally = CountDelta { constructed: 1, destroyed: 1, ..CountDelta::default() };
-        element.record(tally, Location::Passing);
+        let delta = CountDelta { constructed: 1, destroyed: 1, ..CountDelta::default() };
+        element.record(delta, Location::Passing);
         let mut end = || {
             // SAFETY: a cell under rule 1, ours alone.
             if let Err(failure) = unsafe { rules::end(element, self.spare.cells()) } {

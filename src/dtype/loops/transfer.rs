@@ -151,19 +151,19 @@ pub unsafe fn put_staged(
         let cells = access::cells_of(to, right);
         let ledger = Ledger::open(element, segment, &cells);
         staging.exchange(first, CellsMut::new(to.data, to.stride, to.count, right));
-        let mut tally = ledger.settle(cells.as_cells());
+        let mut delta = ledger.settle(cells.as_cells());
         // An owner's objects are in no figures. Else, what replaced an object was made as well, and
         // what it replaced is about to end.
         if segment.is_some() || !owner_map::is_adopted(to.data) {
-            let replaced = made - tally.constructed.min(made);
-            tally.constructed += replaced;
-            tally.destroyed += replaced;
+            let replaced = made - delta.constructed.min(made);
+            delta.constructed += replaced;
+            delta.destroyed += replaced;
             if segment.is_none() {
-                tally.foreign += replaced;
+                delta.foreign += replaced;
             }
         }
-        if tally != CountDelta::default() {
-            element.record(tally, Location::Cells(cells.as_cells()));
+        if delta != CountDelta::default() {
+            element.record(delta, Location::Cells(cells.as_cells()));
         }
     }
 }
@@ -245,15 +245,15 @@ pub unsafe fn move_block(
         } else {
             target_ledger.live_before(target.as_cells())
         };
-        let target_tally = target_ledger.settle(target.as_cells());
-        let source_tally = source_ledger.settle(source.as_cells());
-        let tally = CountDelta {
+        let target_delta = target_ledger.settle(target.as_cells());
+        let source_delta = source_ledger.settle(source.as_cells());
+        let delta = CountDelta {
             destroyed,
             relocated: moved,
-            reconciled: target_tally.reconciled + source_tally.reconciled,
+            reconciled: target_delta.reconciled + source_delta.reconciled,
             ..CountDelta::default()
         };
-        element.record(tally, Location::Moved { to: target.as_cells(), from: source.as_cells() });
+        element.record(delta, Location::Moved { to: target.as_cells(), from: source.as_cells() });
         outcome
     }
 }

@@ -145,8 +145,8 @@ pub unsafe fn finish_new(
         let outcome = fill(Scalar::cell(object, element))
             .and_then(|()| rules::materialise(element, own_cell(object, element)));
         let live = element.vacancy().count_live(own_cell(object, element).as_cells()) as u64;
-        let tally = CountDelta { constructed: live, foreign: live, ..CountDelta::default() };
-        element.record(tally, Location::Scalar(Scalar::cell(object, element)));
+        let delta = CountDelta { constructed: live, foreign: live, ..CountDelta::default() };
+        element.record(delta, Location::Scalar(Scalar::cell(object, element)));
         if let Err(failure) = outcome {
             ffi::Py_DECREF(object);
             return Err(failure);

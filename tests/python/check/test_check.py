@@ -16,7 +16,7 @@ from support.checks import FAULTS, KEPT, _raise, judged, only, table
 import denizen
 from denizen import check
 from denizen.check import Verdict
-from denizen.check.verdict.expected import BUNDLED, in_range, read_expected
+from denizen.check.verdict.known_refusals import BUNDLED, in_range, read_expected
 from denizen.check.runner.process import Task, run_tasks
 from denizen.check.runner import selected
 
@@ -186,7 +186,7 @@ numpy = ">=2"
 
 
 def test_expected_refusals_are_read_and_checked(tmp_path):
-    path = tmp_path / "expected.toml"
+    path = tmp_path / "known_refusals.toml"
     path.write_text(EXPECTED)
     refuse = lambda s: _raise(TypeError("not done"))  # noqa: E731
     result = judged(lambda s: s.a if s.is_oracle else refuse(s), expected=[path])
@@ -199,7 +199,7 @@ def test_expected_refusals_are_read_and_checked(tmp_path):
 
 
 def test_a_leak_of_numpys_own_is_shown_and_does_not_fail(tmp_path):
-    path = tmp_path / "expected.toml"
+    path = tmp_path / "known_refusals.toml"
     path.write_text(EXPECTED.replace("refusal", "leak"))
     made = check.Table("made up")
     made.add("it", lambda s: s.is_oracle or KEPT.append(s.a) or True)
@@ -217,11 +217,11 @@ def test_a_leak_of_numpys_own_is_shown_and_does_not_fail(tmp_path):
         ("[[refusal]]\noperation = 'x'\nreason = 'y'\nwhy = 'z'", "unknown ['why']"),
         ("[[refusal]]\noperation = 'x'\nreason = 'y'\nnumpy = '2.5'", "no clause"),
         ("[[refused]]\noperation = 'x'", "entries are [[refusal]], [[leak]]"),
-        ("[[refusal", "expected.toml"),
+        ("[[refusal", "known_refusals.toml"),
     ],
 )
 def test_a_wrong_file_of_expectations_is_an_error_that_says_where(tmp_path, text, message):
-    path = tmp_path / "expected.toml"
+    path = tmp_path / "known_refusals.toml"
     path.write_text(text)
     with pytest.raises(check.ExpectedError, match=re.escape(message)):
         read_expected(path)

@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from process import run
+from support.process import run
 
 import denizen
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..verdict.expected import in_range
+from ..verdict.known_refusals import in_range
 from .report import FaultFinding
 
 __all__ = ["Known", "explained", "read_known"]
