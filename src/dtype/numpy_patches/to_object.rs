@@ -74,21 +74,23 @@ unsafe extern "C" fn get_loop(
     out_auxdata: *mut *mut NpyAuxData,
     flags: *mut c_int,
 ) -> c_int {
-    // SAFETY: NumPy's convention, which the original keeps as well; it has the GIL. The original chooses
-    // one loop, whose data are its own.
-    unsafe {
-        let original = GET_LOOP.get();
-        let status =
-            original(context, aligned, move_references, strides, out_loop, out_auxdata, flags);
-        if status == 0
-            && holds_ours(*(*context).descriptors)
-            && let Some(numpys) = *out_loop
-        {
-            LOOP.keep(numpys);
-            *out_loop = Some(to_object);
+    trampoline::slot("get_loop", || {
+        // SAFETY: NumPy's convention, which the original keeps as well; it has the GIL. The original
+        // chooses one loop, whose data are its own.
+        unsafe {
+            let original = GET_LOOP.get();
+            let status =
+                original(context, aligned, move_references, strides, out_loop, out_auxdata, flags);
+            if status == 0
+                && holds_ours(*(*context).descriptors)
+                && let Some(numpys) = *out_loop
+            {
+                LOOP.keep(numpys);
+                *out_loop = Some(to_object);
+            }
+            status
         }
-        status
-    }
+    })
 }
 
 /// Puts the objects of some items in the place of others.
