@@ -48,8 +48,8 @@ class Finding:
     type: str | None
     #: How many cells; None where that is not known.
     cells: int | None
-    #: What was overwritten: "header", "fields" (of the header), "lock", "upstream record", "front" (the
-    #: bytes in front of the cells), "behind" (those behind them), "bitmap" or "cells".
+    #: What was overwritten: "header", "fields" (of the header), "lock", "upstream record", "front"
+    #: (the bytes in front of the cells), "behind" (those behind them), "bitmap" or "cells".
     part: str
     #: Where the array was made, "script.py:12 in main"; None unless an audit keeps a record.
     site: str | None
@@ -63,8 +63,8 @@ class Finding:
 def check_memory() -> list[Finding]:
     """Check the memory of all living arrays now: headers, canaries, and cells against their bitmap.
 
-    Returns what is corrupted, an empty list where nothing is. Takes time in proportion to the memory
-    of all arrays. What was reported before, when an array was freed, is left out. Cells that
+    Returns what is corrupted, an empty list where nothing is. Takes time in proportion to the
+    memory of all arrays. What was reported before, when an array was freed, is left out. Cells that
     another thread is at work on are not looked at.
     """
     return [

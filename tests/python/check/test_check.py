@@ -16,9 +16,9 @@ from support.checks import FAULTS, KEPT, _raise, judged, only, table
 import denizen
 from denizen import check
 from denizen.check import Verdict
-from denizen.check.verdict.known_refusals import BUNDLED, in_range, read_expected
-from denizen.check.runner.process import Task, run_tasks
 from denizen.check.runner import selected
+from denizen.check.runner.process import Task, run_tasks
+from denizen.check.verdict.known_refusals import BUNDLED, in_range, read_expected
 
 # ---- processes -----------------------------------------------------------------------------------
 

@@ -12,9 +12,9 @@ from support.checks import KEPT, _raise, judged, table
 import denizen
 from denizen import check
 from denizen.check import Verdict
+from denizen.check.runner.probe import probe
 from denizen.check.subject.element import Element, find_dtype
 from denizen.check.verdict.comparison import Comparison
-from denizen.check.runner.probe import probe
 
 
 @pytest.mark.parametrize(

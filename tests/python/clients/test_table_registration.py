@@ -9,10 +9,10 @@ import pytest
 from support.c_table import (
     API,
     Cast,
+    ErrorOut,
     Identity,
     Loop,
     Operand,
-    ErrorOut,
     Spec,
     Stats,
     View,

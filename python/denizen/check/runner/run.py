@@ -18,8 +18,8 @@ from ..operations import tables as bundled_tables
 from ..operations.operation import Operation, Table
 from ..report.report import Report, Result, Stale, raised_in
 from ..subject.element import Element, as_values, find_dtype
-from ..verdict.known_refusals import BUNDLED, Expected, read_expected
 from ..verdict.judge import Finding, Verdict, judge
+from ..verdict.known_refusals import BUNDLED, Expected, read_expected
 from .probe import probed
 from .process import Ending, Task, run_tasks
 
