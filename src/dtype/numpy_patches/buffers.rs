@@ -86,9 +86,10 @@ fn looked_at<'py>(given: &Arguments<'py>) -> PyResult<Option<Bound<'py, PyTuple>
     let none = || py.None().into_bound(py);
     let Some(mut all) = by_place(given) else { return Ok(None) };
     let (buffer, strides) = (all[BUFFER].is_some(), all[STRIDES].is_some());
-    // No text stands for a dtype of ours.
-    let dtype = all[DTYPE].take_if(|dtype| !dtype.is_exact_instance_of::<PyString>());
-    let (Some(dtype), true) = (dtype, buffer || strides) else { return Ok(None) };
+    if !buffer && !strides {
+        return Ok(None);
+    }
+    let Some(dtype) = all[DTYPE].take() else { return Ok(None) };
     // SAFETY: `np.dtype` is a class, and makes descriptors; GIL held.
     let (descr, is_ours) = unsafe {
         let class = Bound::from_borrowed_ptr(py, numpy.descr_type().cast::<ffi::PyObject>());

@@ -36,7 +36,8 @@ impl<'a> Scan<'a> {
     /// Looks at the items of a list or tuple, which lie at a depth.
     ///
     /// # Errors
-    /// The array of an item that describes memory as elements: a new reference.
+    /// The array of an item that describes memory as elements: a new reference. NULL, with an exception,
+    /// where an item cannot be asked.
     ///
     /// # Safety
     /// A list or a tuple; GIL held.
@@ -92,14 +93,23 @@ impl<'a> Scan<'a> {
     ) -> Result<(), *mut ffi::PyObject> {
         // SAFETY: the caller's promise; `asarray` takes one object.
         unsafe {
-            if !has(item, Name::Interface) {
-                if depth < self.deepest
-                    && ffi::PySequence_Check(item) == 0
-                    && !has(item, Name::Array)
-                {
-                    self.deepest = depth;
+            match has(item, Name::Interface) {
+                Ok(true) => {}
+                Ok(false) => {
+                    if depth < self.deepest
+                        && ffi::PySequence_Check(item) == 0
+                        && !may_have(item, Name::Array)
+                    {
+                        self.deepest = depth;
+                    }
+                    return Ok(());
                 }
-                return Ok(());
+                // NumPy may not ask.
+                Err(_) if depth >= self.deepest => return Ok(()),
+                Err(error) => {
+                    error.restore(Python::assume_attached());
+                    return Err(ptr::null_mut());
+                }
             }
             let array = (self.asarray)(ptr::null_mut(), &item, 1, ptr::null_mut());
             if array.is_null() {
@@ -208,19 +218,24 @@ pub(super) enum Answer {
     Unknown,
 }
 
+/// Asks as NumPy does, in its order.
+///
+/// # Errors
+/// What asking raises, but for `AttributeError`.
+///
 /// # Safety
 /// An object; GIL held.
 #[inline(never)]
-pub(super) unsafe fn answer_of(object: *mut ffi::PyObject) -> Answer {
+pub(super) unsafe fn answer_of(object: *mut ffi::PyObject) -> PyResult<Answer> {
     // SAFETY: the caller's promise.
     unsafe {
-        if has(object, Name::Interface) {
+        Ok(if has(object, Name::Struct)? || has(object, Name::Interface)? {
             Answer::Memory
         } else if has_no_code(ffi::Py_TYPE(object)) {
             Answer::Nothing
         } else {
             Answer::Unknown
-        }
+        })
     }
 }
 
@@ -233,8 +248,8 @@ unsafe fn has_no_code(class: *mut ffi::PyTypeObject) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
         (*class).tp_getattro.is_some_and(|function| function as *const c_void == generic)
-            && !has(class.cast(), Name::Interface)
-            && !has(class.cast(), Name::Struct)
+            && !may_have(class.cast(), Name::Interface)
+            && !may_have(class.cast(), Name::Struct)
     }
 }
 
@@ -260,11 +275,23 @@ enum Name {
     Array,
 }
 
-/// Whether an object has an attribute. Asking may raise anything, as it does for NumPy.
+/// Whether an object has an attribute, or cannot be asked.
 ///
 /// # Safety
 /// An object; GIL held.
-unsafe fn has(object: *mut ffi::PyObject, name: Name) -> bool {
+unsafe fn may_have(object: *mut ffi::PyObject, name: Name) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { has(object, name) }.unwrap_or(true)
+}
+
+/// Whether an object has an attribute.
+///
+/// # Errors
+/// What asking raises, but for `AttributeError`.
+///
+/// # Safety
+/// An object; GIL held.
+unsafe fn has(object: *mut ffi::PyObject, name: Name) -> PyResult<bool> {
     // SAFETY: the caller's promise.
     unsafe {
         let py = Python::assume_attached();
@@ -273,7 +300,7 @@ unsafe fn has(object: *mut ffi::PyObject, name: Name) -> bool {
             Name::Struct => intern!(py, "__array_struct__"),
             Name::Array => intern!(py, "__array__"),
         };
-        ffi::PyObject_HasAttr(object, name.as_ptr()) != 0
+        Ok(Bound::from_borrowed_ptr(py, object).getattr_opt(name)?.is_some())
     }
 }
 

@@ -75,9 +75,10 @@ unsafe extern "C" fn convert<const INDEX: usize>(
             let py = Python::assume_attached();
             let mut no_copy = false;
             let given = match answer_of(object) {
-                Answer::Nothing => return original(module, arguments, count, names),
-                Answer::Memory => as_array(py, object),
-                Answer::Unknown => {
+                Err(error) => Err(error),
+                Ok(Answer::Nothing) => return original(module, arguments, count, names),
+                Ok(Answer::Memory) => as_array(py, object),
+                Ok(Answer::Unknown) => {
                     if is_for_others(numpy, argument(arguments, count, names, c"like")) {
                         return original(module, arguments, count, names);
                     }
@@ -172,6 +173,7 @@ unsafe fn stand_in<'py>(
                         let mut scan = Scan::new(numpy, ORIGINALS[AS_ARRAY].get());
                         return match scan.items(items.as_ptr(), 1) {
                             Ok(()) => Ok(items),
+                            Err(array) if array.is_null() => Err(PyErr::fetch(py)),
                             Err(array) => Err(refusal(&Bound::from_owned_ptr(py, array))),
                         };
                     }
@@ -266,9 +268,12 @@ unsafe fn place_of_object(count: ffi::Py_ssize_t, names: *mut ffi::PyObject) -> 
 }
 
 /// # Safety
-/// An array, whose reference is this function's; GIL held.
+/// An array, whose reference is this function's, or NULL and an exception; GIL held.
 #[cold]
 unsafe fn give_up(array: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    if array.is_null() {
+        return array;
+    }
     // SAFETY: the caller's promise.
     unsafe {
         let py = Python::assume_attached();

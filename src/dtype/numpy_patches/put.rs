@@ -74,7 +74,8 @@ fn filled<'py>(
     let dtype = array.getattr(text(py, "dtype")?)?;
     let one = py.import("numpy")?.call_method1(text(py, "empty")?, (PyTuple::empty(py), dtype))?;
     one.set_item(PyTuple::empty(py), value)?;
-    array.set_item(py.Ellipsis(), one)?;
+    let class = swap::class(py, "ndarray")?;
+    class.call_method1(text(py, "__setitem__")?, (array, py.Ellipsis(), one))?;
     Ok(py.None().into_bound(py))
 }
 
@@ -143,10 +144,12 @@ unsafe fn through_copy(
 ) -> *mut ffi::PyObject {
     let py = array.py();
     let work = || -> PyResult<Bound<'_, PyAny>> {
-        let copy = array.call_method1(text(py, "copy")?, (text(py, "C")?,))?;
+        // By the methods of `ndarray`, as in NumPy: those of a derived class may do something else.
+        let class = swap::class(py, "ndarray")?;
+        let copy = class.call_method1(text(py, "copy")?, (array, text(py, "C")?))?;
         // SAFETY: the caller's promise.
         let result = unsafe { Bound::from_owned_ptr_or_err(py, change(copy.as_ptr())) }?;
-        array.set_item(py.Ellipsis(), copy)?;
+        class.call_method1(text(py, "__setitem__")?, (array, py.Ellipsis(), copy))?;
         Ok(result)
     };
     returned(py, work())

@@ -9,7 +9,10 @@
 //! * a tuple that comes with an exception is given up.
 
 use super::{
-    super::handle::{errors, trampoline},
+    super::{
+        handle::{errors, trampoline},
+        loops::access,
+    },
     holding::holds_ours,
     swap::{self, Original},
 };
@@ -102,27 +105,49 @@ unsafe extern "C" fn to_object(
     auxdata: *mut NpyAuxData,
 ) -> c_int {
     trampoline::slot("to_object", || {
-        // SAFETY: NumPy's convention for a loop with one input and one output, with the GIL; the cells of
-        // the output are objects or NULL, aligned or not. `LOOP` was kept when this was chosen, and is
-        // of the same convention.
-        unsafe {
-            let numpys = LOOP.get();
-            let (mut from, mut to) = (*data, (*data.add(1)).cast::<*mut ffi::PyObject>());
-            for _ in 0..*dimensions {
-                let mut object: *mut ffi::PyObject = ptr::null_mut();
-                let one = [from, (&raw mut object).cast()];
-                if numpys(context, one.as_ptr(), &1, strides, auxdata) != 0 {
-                    return -1;
-                }
-                let old = to.read_unaligned();
-                to.write_unaligned(object);
-                ffi::Py_XDECREF(old);
-                from = from.offset(*strides);
-                to = to.byte_offset(*strides.add(1));
-            }
-        }
-        0
+        // SAFETY: NumPy's convention for a loop with one input and one output, with the GIL.
+        let outcome = unsafe {
+            access::pinned((*data).cast(), || {
+                Ok(put_objects(context, data, dimensions, strides, auxdata))
+            })
+        };
+        outcome.unwrap_or_else(|failure| {
+            errors::raise(&failure);
+            -1
+        })
     })
+}
+
+/// The loop itself: the elements stay where they are meanwhile, whatever the end of an object does.
+///
+/// # Safety
+/// As for [`to_object`].
+unsafe fn put_objects(
+    context: *mut PyArrayMethod_Context,
+    data: *const *mut c_char,
+    dimensions: *const isize,
+    strides: *const isize,
+    auxdata: *mut NpyAuxData,
+) -> c_int {
+    // SAFETY: the caller's promise; the cells of the output are objects or NULL, aligned or not. `LOOP`
+    // was kept when the loop was chosen, and is of the same convention.
+    unsafe {
+        let numpys = LOOP.get();
+        let (mut from, mut to) = (*data, (*data.add(1)).cast::<*mut ffi::PyObject>());
+        for _ in 0..*dimensions {
+            let mut object: *mut ffi::PyObject = ptr::null_mut();
+            let one = [from, (&raw mut object).cast()];
+            if numpys(context, one.as_ptr(), &1, strides, auxdata) != 0 {
+                return -1;
+            }
+            let old = to.read_unaligned();
+            to.write_unaligned(object);
+            ffi::Py_XDECREF(old);
+            from = from.offset(*strides);
+            to = to.byte_offset(*strides.add(1));
+        }
+    }
+    0
 }
 
 /// The tuple of a record.

@@ -131,6 +131,40 @@ def test_a_record_whose_field_fails_is_no_tuple(convert, after):
         assert len(before) == len(target)
 
 
+@pytest.mark.parametrize("way", ["assign", "copyto", "concatenate", "mask", "flat", "records"])
+def test_elements_stay_while_objects_that_they_replace_end(way):
+    a = np.array([2**100 + i for i in range(50)], dtype=Integer)
+    if way == "records":
+        records = np.zeros(50, dtype=[("n", "u1"), ("x", Integer)])
+        records["x"] = a
+        a = records
+    refused = []
+
+    class Old:
+        def __del__(self):
+            try:
+                a.resize(5000, refcheck=False)
+            except denizen.BorrowError:
+                refused.append(True)
+
+    o = np.empty(50, dtype=object)
+    o[10] = Old()
+    expected = a.tolist()
+    if way == "copyto":
+        np.copyto(o, a, where=np.arange(50) != 3, casting="unsafe")
+        expected[3] = None
+    elif way == "concatenate":
+        np.concatenate([a], out=o, casting="unsafe")
+    elif way == "mask":
+        o[np.ones(50, bool)] = a
+    elif way == "flat":
+        o.flat = a
+    else:
+        o[...] = a
+    assert len(a) == 50 if refused else way in ("mask", "concatenate", "flat")
+    assert o.tolist() == expected
+
+
 @pytest.mark.parametrize("after", range(4))
 def test_a_tuple_of_a_broadcast_has_no_gap(after):
     a = np.arange(6).astype(hostile.Held)
@@ -158,6 +192,13 @@ def test_records_are_filled_with_one_item_that_is_whole_or_not_there():
     assert records.tolist() == [(2**100, 7)] * 6
     records[::2].fill(5)
     assert records.tolist() == [(5, 5), (2**100, 7)] * 3
+
+    class Watched(np.ndarray):
+        def __setitem__(self, key, value):
+            raise AssertionError("NumPy does not call it here")
+
+    records.view(Watched).fill((4, 4))
+    assert records.tolist() == [(4, 4)] * 6
     matrix = np.zeros((2, 3), dtype=[("x", Integer)], order="F")
     matrix.fill((2**90,))
     assert (matrix["x"] == 2**90).all()

@@ -431,6 +431,69 @@ def test_an_object_that_answers_later_makes_no_elements(odd, kind, how):
                 assert type(x) in (make, int, float, tuple, Integer) or x in (0, 1, 2)
 
 
+class Interrupted(Exception):
+    pass
+
+
+@pytest.mark.parametrize("error", [OSError, MemoryError, Interrupted, KeyboardInterrupt])
+@pytest.mark.parametrize("holder", [lambda d: d, lambda d: [d, 3]])
+def test_what_asking_an_object_raises_arrives(holder, error):
+    class Lazy:
+        def __init__(self, name):
+            self.name = name
+
+        def __getattr__(self, name):
+            if name == self.name:
+                raise error("told")
+            raise AttributeError(name)
+
+    for name in ("__array_struct__", "__array_interface__"):
+        if name == "__array_struct__" and holder(0) != 0:
+            continue
+        with pytest.raises(error, match="told"):
+            np.array(holder(Lazy(name)))
+
+
+def test_a_struct_comes_before_what_else_an_object_has():
+    data = np.arange(3.0)
+
+    class Struct:
+        __array_struct__ = property(lambda self: data.__array_struct__)
+        __array_interface__ = property(lambda self: interface())
+
+        def __array__(self, dtype=None, copy=None):
+            return np.array("wrong")
+
+    assert np.asarray(Struct()).tolist() == np.array(Struct()).tolist() == [0, 1, 2]
+    assert np.array([Struct()]).tolist() == [[0, 1, 2]]
+
+    class Bad:
+        __array_struct__ = 5
+
+    with pytest.raises(ValueError, match="__array_struct__"):
+        np.array(Bad())
+
+
+def test_a_text_that_stands_for_elements_is_looked_up():
+    np.sctypeDict["of elements"] = np.dtype([("x", Integer)])
+    try:
+        with pytest.raises(TypeError, match="buffer"):
+            np.ndarray((3,), "of elements", bytearray(BYTES[:24]))
+        with pytest.raises(TypeError, match="strides"):
+            np.ndarray((2,), "of elements", strides=(4,))
+    finally:
+        del np.sctypeDict["of elements"]
+
+
+def test_put_and_putmask_use_no_method_of_a_derived_class():
+    for dtype in (Integer, object):
+        r = np.ma.array(np.arange(6).astype(dtype)[::2], mask=[1, 0, 0], hard_mask=True)
+        np.ndarray.put(r, [0, 1], [5, 6])
+        s = np.ma.array(np.arange(6).astype(dtype)[::2], mask=[1, 0, 0], hard_mask=True)
+        np.putmask(s, [1, 1, 0], [5, 6, 7])
+        assert (r.data.tolist(), s.data.tolist()) == ([5, 6, 4], [5, 6, 4]), dtype
+
+
 @pytest.mark.parametrize("how", CONVERSIONS)
 @pytest.mark.parametrize(
     "holder",
