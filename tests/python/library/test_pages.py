@@ -1,0 +1,48 @@
+"""The pages of docs, and comments, name what there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGES = sorted([*(ROOT / "docs").glob("*.md"), *ROOT.glob("*.md")])
+FOLDERS = ["src", "cpp-bridge", "python", "tests", "fuzz/fuzz_targets", "benches", ".ci"]
+SOURCES = sorted(
+    path
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*")
+    if path.is_file() and not path.is_symlink() and not {"target", "__pycache__"} & {*path.parts}
+)
+TEXTS = {
+    path: path.read_text(encoding="utf-8")
+    for path in SOURCES
+    if path.suffix in {"", ".rs", ".c", ".h", ".hpp", ".cpp", ".py", ".pyi", ".toml", ".txt"}
+}
+
+
+def test_pages_that_sources_name_are_there():
+    named = [
+        (path, name)
+        for path, text in TEXTS.items()
+        for name in re.findall(r"docs/[\w-]+\.md", text)
+    ]
+    assert len(named) > 30
+    missing = [
+        (str(path.relative_to(ROOT)), name) for path, name in named if not (ROOT / name).is_file()
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_line_of_a_paragraph_begins_as_an_item_of_a_list(page):
+    """Markdown makes a list of `999. With ..`, wherever the line was broken."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    broken = [
+        line
+        for before, line in zip(lines, lines[1:], strict=False)
+        if re.match(r"\s*\d+[.)] ", line)
+        and before.strip()
+        and not re.match(r"\s*(\d+\.|```|  )", before)
+    ]
+    assert not broken
