@@ -1,5 +1,6 @@
 """The pages of docs, and comments, name what there is."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def test_no_line_of_a_paragraph_begins_as_an_item_of_a_list(page):
     lines = page.read_text(encoding="utf-8").splitlines()
     broken = [
         line
-        for before, line in zip(lines, lines[1:], strict=False)
+        for before, line in itertools.pairwise(lines)
         if re.match(r"\s*\d+[.)] ", line)
         and before.strip()
         and not re.match(r"\s*(\d+\.|```|  )", before)
