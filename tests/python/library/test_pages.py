@@ -35,6 +35,24 @@ def test_pages_that_sources_name_are_there():
     assert not missing
 
 
+# What is written by `make bench`, and where `make corpus` puts what was found.
+MADE = {"benches/printed.txt", "fuzz/corpus"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_pages_name_are_there(page):
+    """A path begins where the page says, so its end is looked for."""
+    if page.name == "testing-your-type.md":
+        pytest.skip("its paths are those of the reader's project")
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    named = re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:rs|py|hpp|toml))`", text)
+    files = [
+        "/" + path.relative_to(ROOT).as_posix() for path in [*SOURCES, *PAGES, *ROOT.glob("*.*")]
+    ]
+    missing = {name for name in named if not any(("/" + name) in path for path in files)}
+    assert not missing - MADE
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_line_of_a_paragraph_begins_as_an_item_of_a_list(page):
     """Markdown makes a list of `999. With ..`, wherever the line was broken."""
