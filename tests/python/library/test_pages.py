@@ -65,3 +65,19 @@ def test_no_line_of_a_paragraph_begins_as_an_item_of_a_list(page):
         and not re.match(r"\s*(\d+\.|```|  )", before)
     ]
     assert not broken
+
+
+def test_every_invariant_that_a_comment_names_is_in_the_tables():
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8").partition("## Invariants")[2]
+    rows = set(re.findall(r"^\| `([a-z-]+)` \|", page, re.M))
+    assert len(rows) > 30
+    comments = [
+        comment
+        for path, text in TEXTS.items()
+        if path.suffix == ".rs" and path.is_relative_to(ROOT / "src")
+        for comment in re.findall(r"//.*", text)
+    ]
+    named = {
+        name for comment in comments for name in re.findall(r"`([a-z]+(?:-[a-z]+)+)`", comment)
+    }
+    assert {"segment-cells", "proxy-recorded"} <= named <= rows
