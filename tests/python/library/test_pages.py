@@ -81,3 +81,17 @@ def test_every_invariant_that_a_comment_names_is_in_the_tables():
         name for comment in comments for name in re.findall(r"`([a-z]+(?:-[a-z]+)+)`", comment)
     }
     assert {"segment-cells", "proxy-recorded"} <= named <= rows
+
+
+def test_every_folder_of_tests_and_fuzz_target_has_its_place_in_the_pages():
+    page = (
+        (ROOT / "docs/contributing.md")
+        .read_text(encoding="utf-8")
+        .partition("What the folders of")[2]
+    )
+    folders = {path.name for path in (ROOT / "tests/python").iterdir() if path.is_dir()}
+    rows = set(re.findall(r"^\| `(\w+)` \|", page, re.M))
+    assert rows == folders - {"__pycache__"} and len(rows) > 10
+    tested = (ROOT / "docs/how-it-is-tested.md").read_text(encoding="utf-8")
+    targets = {path.stem for path in (ROOT / "fuzz/fuzz_targets").glob("*.rs")}
+    assert targets and not {name for name in targets if f"`{name}`" not in tested}
