@@ -2,12 +2,17 @@
 # here. PYTHON picks the interpreter; each has its own virtual environment, and all share target/.
 #
 #   make demo                    build, install, run the demo
+#   make build PYTHON=...        the wheel, in the virtual environment and in .venv-*/wheels
 #   make test                    test-rust, then test-python
-#   make test-rust               what depends on Rust alone (once for all interpreters)
-#   make test-python PYTHON=...  what depends on the interpreter and its NumPy
-#                                (HYPOTHESIS_PROFILE=long: many random examples a property)
+#   make test-rust               what depends on Rust alone (once for all interpreters): test-unit,
+#                                test-compile-fail, test-doc, test-loom, test-fuzz (4 s a target)
+#   make test-unit               unit and property tests, and what must not compile
+#   make test-loom               the interleavings of the core's protocols
 #   make test-lifecheck          a stranger's Rust types under lifecheck!, also with cargo-fuzz
-#   make test-cpp PYTHON=...     of that, the C and C++ modules of cpp-bridge
+#   make test-python PYTHON=...  what depends on the interpreter and its NumPy, with the C and C++
+#                                modules (HYPOTHESIS_PROFILE=long: many random examples a property)
+#   make test-clients PYTHON=... only builds the Rust clients that the Python tests use
+#   make test-cpp PYTHON=...     of test-python, the C and C++ modules of cpp-bridge
 #   make check PYTHON=...        NumPy's operations on the bundled types and two C++ examples
 #   make faults PYTHON=...       the operations with each of their steps failing once
 #   make full PYTHON=...         make check, and the regressions, on every type that the tests register
@@ -15,11 +20,14 @@
 #                                make hostile for as long (HOSTILE_SECONDS)
 #   make hostile PYTHON=...      hooks of elements that use the array at hand, for HOSTILE_SECONDS
 #   make asan [ASAN=all]         the Python tests under AddressSanitizer and LeakSanitizer: a part, or all
+#   make valgrind                the unit tests under valgrind
 #   make valgrind-cpp            those of the C and C++ modules that are marked short, under valgrind
+#   make fuzz                    each fuzz target for FUZZ_SECONDS (300); make corpus keeps what it found
+#   make lint                    words, imports, formats, clippy, rustdoc, ruff, mypy, pyright
+#   make bench                   write the figures of docs/performance.md anew
 #   make header                  write the C header anew from src/abi
 #   make patches-table           write the table of docs/numpy.md anew from numpy_patches/table.rs
-#   make fuzz                    each fuzz target for FUZZ_SECONDS (300); make corpus keeps what it found
-#   make lint, make bench, make valgrind, make clean
+#   make clean                   remove what was built, and the virtual environments
 
 PYTHON ?= python3
 # Of each fuzz target, and which (all of them, if none is named).
@@ -63,7 +71,7 @@ CLIENTS := $(patsubst %/,%,$(dir $(wildcard tests/clients/*/pyproject.toml)))
 	header patches-table bench clean
 
 help:
-	@sed -n '/^#   make/s/^#   //p' Makefile
+	@sed -n 's/^#   //p' Makefile
 
 # ---- environment -------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ create_exception!(
     denizen,
     BorrowError,
     PyRuntimeError,
-    "The cells are lent to somebody else: a view in client code, or an operation at work."
+    "The cells are in use: by a view in client code, or by an operation that is at work."
 );
 
 create_exception!(

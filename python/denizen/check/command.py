@@ -25,9 +25,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a scalar class, DType class or dtype; the module may be in the current directory",
     )
     parser.add_argument(
-        "--only", metavar="PATTERN", help="operations whose 'section: name' has or matches this"
+        "--only",
+        metavar="PATTERN",
+        help="operations whose 'section: name' has this part, or is this shell pattern",
     )
-    parser.add_argument("--section", metavar="PATTERN", help="sections whose name has or matches")
+    parser.add_argument(
+        "--section", metavar="PATTERN", help="sections with this part, or of this shell pattern"
+    )
     parser.add_argument(
         "--jobs", metavar="N", type=_jobs, help="processes at a time (default: cores)"
     )

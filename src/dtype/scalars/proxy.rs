@@ -57,7 +57,7 @@ pub unsafe fn owner_of(element: &ElementType, cell: *mut u8) -> Option<CellOwner
         return (segment.is_for(element) && inside).then_some(CellOwner { base: ptr::null_mut() });
     }
     let adopted = owner_map::adopted_at(cell)?;
-    // SAFETY: the payload of an adopted range is a `Lent`, alive as long as the range is adopted.
+    // SAFETY: the payload of an adopted range is an `AdoptedRange`, alive while the range is adopted.
     let base = unsafe { adopted.payload.cast::<access::AdoptedRange>().as_ref() }.base()?;
     cell.addr().is_multiple_of(element.align()).then_some(CellOwner { base })
 }

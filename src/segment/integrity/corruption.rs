@@ -101,7 +101,7 @@ impl From<Corruption> for Failure {
                 "{corruption}. Something wrote there that had no business to. Nothing in the segment is \
                  destroyed and its memory is not used again (both leak). To find who wrote, run \
                  under AddressSanitizer; to find where the array was made, `denizen audit --trace`; \
-                 see docs/checking.md, \"Integrity\""
+                 see docs/how-it-is-tested.md, \"Integrity\""
             ),
         )
     }

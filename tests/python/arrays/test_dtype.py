@@ -315,3 +315,53 @@ for module, attribute in sorted(changed):
     guards = (Path(__file__).parents[3] / "docs" / "numpy.md").read_text()
     assert [name for name in changed if f"`{name}`" not in guards] == []
     assert "c_einsum" in changed
+
+
+@pytest.mark.parametrize(
+    ("name", "error", "refused"),
+    [
+        ("`reduceat`", TypeError, lambda a, file: np.add.reduceat(a, [0, 2])),
+        ("`np.frompyfunc`", TypeError, lambda a, file: np.frompyfunc(lambda x: x, 1, 1)(a)),
+        ("`view`", TypeError, lambda a, file: a.view("i8")),
+        ("`getfield`", TypeError, lambda a, file: a.getfield("i4")),
+        ("`setfield`", TypeError, lambda a, file: a.setfield(1, "i4")),
+        ("`np.isdtype`", TypeError, lambda a, file: np.isdtype(a.dtype, "integral")),
+        ("`newbyteorder`", TypeError, lambda a, file: a.dtype.newbyteorder()),
+        ("`np.common_type`", TypeError, lambda a, file: np.common_type(a)),
+        ("`np.dtype(", TypeError, lambda a, file: np.dtype("denizen.Integer")),
+        ("`np.frombuffer`", ValueError, lambda a, file: np.frombuffer(bytes(8), a.dtype)),
+        ("`np.fromfile`", ValueError, lambda a, file: np.fromfile(file, a.dtype)),
+        ("`np.iinfo`", ValueError, lambda a, file: np.iinfo(a.dtype)),
+        ("`np.finfo`", ValueError, lambda a, file: np.finfo(a.dtype)),
+        ("`tofile`", OSError, lambda a, file: a.tofile(file)),
+        ("`np.from_dlpack`", BufferError, lambda a, file: np.from_dlpack(a)),
+    ],
+    ids=lambda value: value.strip("`(") if isinstance(value, str) else "",
+)
+def test_what_numpy_refuses_raises_what_the_documentation_says(name, error, refused, tmp_path):
+    file = tmp_path / "cells.bin"
+    file.write_bytes(bytes(64))
+    page = (Path(__file__).parents[3] / "docs" / "numpy.md").read_text()
+    (row,) = (
+        line
+        for line in page.partition("## Refused by NumPy")[2].splitlines()
+        if line.startswith("|") and name in line
+    )
+    assert row.endswith(f"| {error.__name__} |")
+    with pytest.raises(error):
+        refused(np.array([1, 2, 3], dtype=Integer), file)
+
+
+@pytest.mark.filterwarnings("ignore:Custom dtypes are saved as python objects")
+def test_structured_arrays_go_into_files_by_pickle_or_by_their_fields(tmp_path):
+    table = np.zeros(2, [("x", Integer), ("n", "i8")])
+    table["x"], table["n"] = [2**70, 3], [4, 5]
+    np.save(tmp_path / "table.npy", table)
+    with pytest.raises(ValueError, match="descr is not a valid dtype descriptor"):
+        np.load(tmp_path / "table.npy", allow_pickle=True)
+    assert pickle.loads(pickle.dumps(table)).tolist() == table.tolist()
+    file = tmp_path / "fields.npz"
+    np.savez(file, **{name: table[name] for name in table.dtype.names})
+    with np.load(file, allow_pickle=True) as fields:
+        assert fields["x"].dtype == table.dtype["x"]
+        assert fields["x"].tolist() == [2**70, 3] and fields["n"].tolist() == [4, 5]

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "docs").is_dir())
@@ -31,3 +32,20 @@ def test_the_builder_of_the_readme_is_in_the_guide():
     methods = re.findall(r"^ +(\.\w+\()", readme, re.M)
     assert len(methods) <= 10
     assert set(methods) <= set(re.findall(r"^ +(\.\w+\()", blocks("rust")[0], re.M))
+
+
+def test_the_crate_is_built_from_what_the_page_says():
+    (page,) = map(tomllib.loads, blocks("toml"))
+    crate = tomllib.loads((ROOT / "tests/clients/guide/Cargo.toml").read_text())
+    module = tomllib.loads((ROOT / "tests/clients/guide/pyproject.toml").read_text())
+    assert page["lib"] == crate["lib"]
+    assert page["package"]["edition"] == crate["package"]["edition"]
+    # On the page the package has the module's name; here maturin is told it.
+    assert page["package"]["name"] == module["tool"]["maturin"]["module-name"]
+    # The crate shares its dependencies with another client, which has views of ndarray.
+    crate["dependencies"]["denizen"]["features"].remove("ndarray")
+    for dependencies in (page["dependencies"], crate["dependencies"]):
+        del dependencies["denizen"]["path"]
+    assert page["dependencies"] == crate["dependencies"]
+    oldest = tomllib.loads((ROOT / "Cargo.toml").read_text())["package"]["rust-version"]
+    assert f"stable Rust ({oldest} or later)" in GUIDE
