@@ -24,7 +24,7 @@ use std::{
 };
 
 /// How many types can have a `dotfunc`.
-const FUNCTIONS: usize = 64;
+const FUNCTIONS: usize = 256;
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 static ELEMENTS: [OnceLock<&'static ElementType>; FUNCTIONS] =
@@ -32,15 +32,20 @@ static ELEMENTS: [OnceLock<&'static ElementType>; FUNCTIONS] =
 
 /// One function for each entry of [`ELEMENTS`].
 macro_rules! functions {
-    ($($start:literal)*) => {
+    ($($sixteen:literal)*) => {
         [$(
-            numbered::<$start>, numbered::<{ $start + 1 }>, numbered::<{ $start + 2 }>,
-            numbered::<{ $start + 3 }>, numbered::<{ $start + 4 }>, numbered::<{ $start + 5 }>,
-            numbered::<{ $start + 6 }>, numbered::<{ $start + 7 }>,
+            numbered::<{ 16 * $sixteen }>, numbered::<{ 16 * $sixteen + 1 }>,
+            numbered::<{ 16 * $sixteen + 2 }>, numbered::<{ 16 * $sixteen + 3 }>,
+            numbered::<{ 16 * $sixteen + 4 }>, numbered::<{ 16 * $sixteen + 5 }>,
+            numbered::<{ 16 * $sixteen + 6 }>, numbered::<{ 16 * $sixteen + 7 }>,
+            numbered::<{ 16 * $sixteen + 8 }>, numbered::<{ 16 * $sixteen + 9 }>,
+            numbered::<{ 16 * $sixteen + 10 }>, numbered::<{ 16 * $sixteen + 11 }>,
+            numbered::<{ 16 * $sixteen + 12 }>, numbered::<{ 16 * $sixteen + 13 }>,
+            numbered::<{ 16 * $sixteen + 14 }>, numbered::<{ 16 * $sixteen + 15 }>,
         )*]
     };
 }
-static TABLE: [DotFunc; FUNCTIONS] = functions![0 8 16 24 32 40 48 56];
+static TABLE: [DotFunc; FUNCTIONS] = functions![0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15];
 
 /// The function for a type that is being registered, while there are any.
 pub fn reserve(element: &ElementType) -> Option<DotFunc> {
@@ -62,23 +67,37 @@ unsafe extern "C" fn numbered<const INDEX: usize>(
     _array: *mut c_void,
 ) {
     trampoline::slot("numbered", || {
-        let element = ELEMENTS[INDEX].get().copied();
-        let dtype = element.and_then(|element| registry::dtype_of(ptr::from_ref(element).cast()));
-        let Some(dtype) = dtype.filter(|_| !errors::is_raised()) else { return };
-        // SAFETY: NumPy passes two runs of `count` cells of the dtype, and one for the result;
-        // GIL held.
-        let outcome = unsafe {
-            dot(
-                dtype,
-                Run::read(left.cast(), left_stride, count.max(0) as usize),
-                Run::read(right.cast(), right_stride, count.max(0) as usize),
-                out.cast(),
-            )
-        };
-        if let Err(failure) = outcome {
-            errors::raise(&failure);
-        }
+        // SAFETY: NumPy passes two runs of `count` cells of the dtype, and one for the result; GIL held.
+        unsafe { dot_of(INDEX, (left, left_stride), (right, right_stride), out, count) }
     })
+}
+
+/// # Safety
+/// Two runs of `count` cells of the type that a function was reserved for, with their strides, and a
+/// cell for the result; GIL held.
+unsafe fn dot_of(
+    index: usize,
+    (left, left_stride): (*mut c_void, isize),
+    (right, right_stride): (*mut c_void, isize),
+    out: *mut c_void,
+    count: isize,
+) {
+    let element = ELEMENTS[index].get().copied();
+    let dtype = element.and_then(|element| registry::dtype_of(ptr::from_ref(element).cast()));
+    let Some(dtype) = dtype.filter(|_| !errors::is_raised()) else { return };
+    let count = usize::try_from(count).unwrap_or(0);
+    // SAFETY: the caller's promise.
+    let outcome = unsafe {
+        dot(
+            dtype,
+            Run::read(left.cast(), left_stride, count),
+            Run::read(right.cast(), right_stride, count),
+            out.cast(),
+        )
+    };
+    if let Err(failure) = outcome {
+        errors::raise(&failure);
+    }
 }
 
 /// The sum of products, through the type's `vecdot`, or its `multiply` and `add`, in order.
