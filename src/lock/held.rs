@@ -1,7 +1,7 @@
 //! Which locks this thread holds: a thread that holds one is in the middle of an operation, and
 //! never waits for another.
 
-use super::error::LockError;
+use super::{error::LockError, fork};
 use crate::sync::thread_local;
 use std::{cell::Cell, ops::Deref, ptr::NonNull};
 
@@ -48,6 +48,12 @@ impl HeldHere {
     pub fn pins() -> HeldHere {
         HeldHere(PINNED.with(|held| NonNull::from(held)))
     }
+}
+
+/// Whether this thread is in the middle of an operation: it holds a lock, or keeps memory in its place.
+pub fn is_in_operation() -> bool {
+    let generation = fork::generation();
+    HeldHere::new().is_any_held(generation) || HeldHere::pins().is_any_held(generation)
 }
 
 impl Deref for HeldHere {
@@ -137,6 +143,11 @@ impl Held {
     #[inline]
     pub fn count(&self) -> usize {
         self.count.get()
+    }
+
+    /// Whether this thread holds any, as a process of this generation.
+    fn is_any_held(&self, generation: u32) -> bool {
+        self.count.get() > 0 && self.generation.get() == generation
     }
 
     fn addresses(&self) -> impl Iterator<Item = usize> {

@@ -9,10 +9,11 @@ use super::{
         slots::arming,
     },
     calls::{Arguments, index, indices, is_number},
+    holding::holds_ours,
     state,
     swap::{self, Original},
 };
-use crate::{erased::Failure, handler::realloc_error::Asking};
+use crate::{abi, erased::Failure, handler::realloc_error::Asking, lock, numpy_abi::PyArrayObject};
 use pyo3::{
     ffi,
     prelude::*,
@@ -48,6 +49,14 @@ unsafe extern "C" fn resize(
             if let Err(failure) = state::check_idle(array.cast()) {
                 // Before NumPy ends what is in a tail that goes.
                 raise_not_resized(&failure);
+                return ptr::null_mut();
+            }
+            if leaves_references(&given) && is_operand(array.cast()) {
+                raise_not_resized(&Failure::new(
+                    abi::ERROR_BORROW,
+                    "an operation is at work in this thread, which may go on in its memory; \
+                     without refcheck=False it is resized where nothing else refers to it",
+                ));
                 return ptr::null_mut();
             }
             let asking = Asking::begin();
@@ -94,6 +103,22 @@ fn with_numbers<'py>(given: &Arguments<'py>) -> PyResult<Arguments<'py>> {
         copy.set_item(name, if is_number(&value) { index(&value)? } else { value })?;
     }
     Ok(Arguments { positional, named: Some(copy) })
+}
+
+/// Whether NumPy is not to look who else has the array: `refcheck=False`.
+fn leaves_references(given: &Arguments<'_>) -> bool {
+    let refcheck = given.named.as_ref().and_then(|named| named.get_item("refcheck").ok().flatten());
+    refcheck.is_some_and(|refcheck| !refcheck.is_truthy().unwrap_or(true))
+}
+
+/// Whether an array with elements may be an operand of the operation that called the client's code from
+/// which it is resized: between two calls of a loop, NumPy has an operand's address, and nothing else.
+///
+/// # Safety
+/// `array` is an array; GIL held.
+unsafe fn is_operand(array: *mut PyArrayObject) -> bool {
+    // SAFETY: the caller's promise.
+    lock::is_in_operation() && unsafe { holds_ours((*array).descr) }
 }
 
 #[cold]

@@ -7,7 +7,8 @@
 use super::{
     super::{
         DType,
-        handle::{pyobj::text, trampoline},
+        handle::{errors, pyobj::text, trampoline},
+        loops::access,
     },
     calls::{all_arguments, returned},
     holding::holds_ours,
@@ -67,15 +68,27 @@ unsafe extern "C" fn sort<const INDEX: usize>(
         // well, on an array; GIL held.
         unsafe {
             let descr = (*array.cast::<PyArrayObject>()).descr;
-            let is_served = INDEX < SORTS && DType::try_of_descr(descr).is_some();
-            if is_served || !holds_ours(descr) {
+            if !holds_ours(descr) {
                 return ORIGINALS[INDEX].get()(array, arguments, count, names);
             }
-            let py = Python::assume_attached();
-            let all = all_arguments(arguments, count, names);
-            let given = std::iter::once(&array).chain(all).copied();
-            let given = (given, count as usize + 1, names);
-            returned(py, through_python(py, NAMES[INDEX], &METHODS[INDEX], given))
+            let sorted = || {
+                if INDEX < SORTS && DType::try_of_descr(descr).is_some() {
+                    return Ok(ORIGINALS[INDEX].get()(array, arguments, count, names));
+                }
+                let py = Python::assume_attached();
+                let all = all_arguments(arguments, count, names);
+                let given = std::iter::once(&array).chain(all).copied();
+                let given = (given, count as usize + 1, names);
+                Ok(returned(py, through_python(py, NAMES[INDEX], &METHODS[INDEX], given)))
+            };
+            // NumPy sorts copies of what is not contiguous, and writes them back: the memory stays where
+            // it is while they are compared.
+            access::pinned((*array.cast::<PyArrayObject>()).data.cast(), sorted).unwrap_or_else(
+                |failure| {
+                    errors::raise(&failure);
+                    std::ptr::null_mut()
+                },
+            )
         }
     })
 }

@@ -644,3 +644,40 @@ def test_other_objects_are_what_they_were():
         assert np.array(cls).item() is cls and np.array([cls, None])[0] is cls
     assert copy.deepcopy(np.array([x, 1], dtype=object))[1] == 1
     assert pickle.loads(pickle.dumps(np.array([int, None], dtype=object)))[0] is int
+
+
+# ---- resize from inside an operation -------------------------------------------------------------
+
+
+def operands():
+    a, b = np.arange(400).astype(hostile.Held), np.arange(400).astype(hostile.Held)
+    m = np.arange(400).astype(hostile.Held)[::-1].reshape(20, 20).copy()
+    even = np.arange(400) % 2
+    return {
+        "where": (lambda: np.where(even, a, b), "clone", a),
+        "choose": (lambda: np.choose(even, [a, b]), "clone", b),
+        "keys": (lambda: a.searchsorted(b[:3].copy()), "compare", a),
+        "sort an axis": (lambda: m.sort(axis=0), "compare", m),
+        "reduce": (lambda: np.add.reduce(a), "clone", a),
+        "assign": (lambda: a.__setitem__(np.arange(400), b), "drop", b),
+    }
+
+
+@pytest.mark.parametrize("way", operands())
+def test_no_operand_is_resized_from_inside_an_operation(way):
+    what, hook, target = operands()[way]
+    other, refused, size = np.arange(5).astype(hostile.Held), [], target.size
+
+    def act():
+        try:
+            target.resize(4000, refcheck=False)
+        except denizen.BorrowError as error:
+            refused.append(str(error))
+        other.resize(7)
+
+    hostile.on(hook, act, times=1)
+    what()
+    hostile.off()
+    assert len(refused) == 1 and target.size == size and not hostile.violations()
+    other.resize(3, refcheck=False)
+    assert other.size == 3
