@@ -138,9 +138,17 @@ unsafe fn put_scalar(
         let _at_work = audited::at_work(Operation::PROXY);
         let own = object::own_address(object, element);
         let own_run = Run::write(own, element.size() as isize, 1);
-        access::with_ledger(element, None, own_run, Exclusive::own(), || {
-            rules::materialise(element, object::own_cell(object, element))
-        })?;
+        if !element.zero_is_default() && !element.vacancy().is_live(own) {
+            // The default is made beside the scalar: its hook may put the very scalar.
+            let mut made = Object::new(element)?;
+            rules::materialise(element, made.cells())?;
+            may_move(element, &*object::proxy_of(object))?;
+            if !element.vacancy().is_live(own) {
+                access::with_ledger(element, None, own_run, Exclusive::own(), || {
+                    rules::relocate(element, object::own_cell(object, element), made.cells())
+                })?;
+            }
+        }
         let mut evicted = Evicted::new(element)?;
         access::with_segments(element, [run], |[segment], right| {
             // Client code, or other threads, may have run meanwhile.

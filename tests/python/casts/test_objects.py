@@ -235,3 +235,37 @@ def test_an_array_of_a_type_that_only_moves_stays_while_an_element_is_put(way):
         del a, value, hook
     assert len(refused) == 2 and not hostile.violations()
     assert live() == before
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("way", ["set", "put", "nothing"])
+def test_a_scalar_that_its_own_default_puts_is_put_once(way, fails):
+    def live():
+        gc.collect()
+        return dict(hostile.live())["Only"], denizen.stats()["denizen_hostile.Only"]["live"]
+
+    before = live()
+    a, c = np.empty(3, hostile.Only), np.empty(3, hostile.Only)
+    scalar = np.empty(3, hostile.Only)[0]
+
+    def hook():
+        try:
+            if way == "set":
+                a[0] = scalar
+                a[0] = 7
+            elif way == "put":
+                c.put([0], [scalar])
+                c.put([0], [scalar])
+        except TypeError:
+            pass
+        return "told" if fails else None
+
+    hostile.on("default", hook, times=1)
+    try:
+        a[0] = scalar
+    except (TypeError, ValueError):
+        pass
+    hostile.off()
+    assert not hostile.violations()
+    del a, c, scalar, hook
+    assert live() == before
