@@ -3,7 +3,7 @@
 
 use super::{error::LockError, fork};
 use crate::sync::thread_local;
-use std::{cell::Cell, ops::Deref, ptr::NonNull};
+use std::{cell::Cell, marker::PhantomData, ops::Deref, ptr::NonNull};
 
 /// Most locks one thread holds at once: twice the operands that a NumPy ufunc can have.
 pub(super) const CAPACITY: usize = 128;
@@ -50,8 +50,38 @@ impl HeldHere {
     }
 }
 
-/// Whether this thread is in the middle of an operation: it holds a lock, or keeps memory in its place.
+#[cfg(not(loom))]
+thread_local! {
+    static OPERATIONS: Cell<u32> = const { Cell::new(0) };
+}
+#[cfg(loom)]
+thread_local! {
+    static OPERATIONS: Cell<u32> = Cell::new(0);
+}
+
+/// An operation that holds no lock, since all that it works on is memory that has none.
+pub struct Operation(PhantomData<*mut ()>);
+
+impl Operation {
+    /// One that lasts until this is dropped.
+    pub fn begin() -> Operation {
+        OPERATIONS.with(|operations| operations.set(operations.get() + 1));
+        Operation(PhantomData)
+    }
+}
+
+impl Drop for Operation {
+    fn drop(&mut self) {
+        OPERATIONS.with(|operations| operations.set(operations.get() - 1));
+    }
+}
+
+/// Whether this thread is in the middle of an operation: it holds a lock, keeps memory in its place, or
+/// works on memory that has no lock.
 pub fn is_in_operation() -> bool {
+    if OPERATIONS.with(Cell::get) > 0 {
+        return true;
+    }
     let generation = fork::generation();
     HeldHere::new().is_any_held(generation) || HeldHere::pins().is_any_held(generation)
 }

@@ -70,7 +70,7 @@ mod tests;
 
 pub use borrow::{Borrow, RawBorrow};
 pub use error::LockError;
-pub use held::is_in_operation;
+pub use held::{Operation, is_in_operation};
 pub use parking::{WaitCheck, WaitHook, set_wait_check, set_wait_hook};
 pub use request::{Guard, Pin, Pins, Request, Requests, acquire_all, try_acquire_all};
 pub use segment_lock::{AloneCheck, SegmentLock};

@@ -5,7 +5,7 @@ use crate::{
     abi,
     dtype::{handle::errors, loops::alone::is_alone},
     erased::{CellsMut, ElementType, Exclusive, Failure, Staging},
-    lock::{Guard, LockError, Pin, Request, Requests, SegmentLock},
+    lock::{Guard, LockError, Operation, Pin, Request, Requests, SegmentLock},
     owner_map,
     segment::{self, Ledger, Segment},
 };
@@ -164,6 +164,7 @@ fn locked<const N: usize, R>(
     }
     // SAFETY: `alone`.
     let guard = unsafe { requests.acquire(is_alone) }.map_err(refused)?;
+    let _operation = guard.is_empty().then(Operation::begin);
     Ok(body(segments, guard))
 }
 
@@ -296,7 +297,8 @@ pub unsafe fn pinned<R>(
     let place = unsafe { lock_range_of(segment.as_ref(), data) };
     // SAFETY: `alone`.
     let pin = place.map(|place| unsafe { Pin::new(place.lock, is_alone) });
-    let _pin = pin.transpose().map_err(refused)?;
+    let pin = pin.transpose().map_err(refused)?;
+    let _operation = pin.is_none().then(Operation::begin);
     work()
 }
 

@@ -12,14 +12,17 @@
 use super::{
     super::{
         DType,
-        handle::{pyobj::text, trampoline},
+        handle::{
+            pyobj::{text, tuple},
+            trampoline,
+        },
     },
     calls::{Arguments, all_arguments, returned},
     holding::holds_ours,
     swap::{self, Original},
 };
 use crate::numpy_abi::{self, Array, PyArrayObject, flags::*};
-use pyo3::{ffi, prelude::*, types::PyTuple};
+use pyo3::{exceptions::PyImportError, ffi, prelude::*};
 
 static FILL: Original<ffi::PyCFunction> = Original::new();
 static PUT: Original<ffi::PyCFunctionWithKeywords> = Original::new();
@@ -64,6 +67,16 @@ unsafe extern "C" fn fill(
     })
 }
 
+/// `ndarray`, which is there where there is no memory to import it.
+///
+/// # Errors
+/// NumPy is not imported.
+fn array_class(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let numpy = numpy_abi::get().ok_or_else(|| PyImportError::new_err("NumPy is not imported"))?;
+    // SAFETY: a class, which lives as long as NumPy; GIL held.
+    Ok(unsafe { Bound::from_borrowed_ptr(py, numpy.array_type().cast()) })
+}
+
 /// # Errors
 /// What the value cannot be made an item for.
 fn filled<'py>(
@@ -71,10 +84,11 @@ fn filled<'py>(
     value: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.py();
+    let class = array_class(py)?;
+    let nowhere = tuple(py, Vec::new())?;
     let dtype = array.getattr(text(py, "dtype")?)?;
-    let one = py.import("numpy")?.call_method1(text(py, "empty")?, (PyTuple::empty(py), dtype))?;
-    one.set_item(PyTuple::empty(py), value)?;
-    let class = swap::class(py, "ndarray")?;
+    let one = class.call1((&nowhere, dtype))?;
+    one.set_item(&nowhere, value)?;
     class.call_method1(text(py, "__setitem__")?, (array, py.Ellipsis(), one))?;
     Ok(py.None().into_bound(py))
 }
@@ -145,7 +159,7 @@ unsafe fn through_copy(
     let py = array.py();
     let work = || -> PyResult<Bound<'_, PyAny>> {
         // By the methods of `ndarray`, as in NumPy: those of a derived class may do something else.
-        let class = swap::class(py, "ndarray")?;
+        let class = array_class(py)?;
         let copy = class.call_method1(text(py, "copy")?, (array, text(py, "C")?))?;
         // SAFETY: the caller's promise.
         let result = unsafe { Bound::from_owned_ptr_or_err(py, change(copy.as_ptr())) }?;

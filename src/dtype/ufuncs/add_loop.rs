@@ -17,6 +17,7 @@ use crate::{
         },
     },
     erased::{Exclusive, Failure},
+    lock,
     numpy_abi::{
         NpyAuxData, NumpyApi, PyArray_DTypeMeta, PyArrayMethod_Context, PyArrayMethod_Spec,
         callbacks::StridedLoop, flags::*, slots,
@@ -226,6 +227,7 @@ unsafe extern "C" fn get_reduction_initial(
             let run = Run::write(initial.cast(), element.size() as isize, 1);
             let mut report = ErrorOut::new();
             let _at_work = audited::at_work(Operation::new("reduction"));
+            let _operation = lock::Operation::begin();
             let status = access::with_ledger(element, None, run, Exclusive::own(), || {
                 (identity.construct)(identity.context, run.data, run.stride, 1, &mut report)
             });

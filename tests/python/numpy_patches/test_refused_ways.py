@@ -659,6 +659,7 @@ def operands():
         "keys": (lambda: a.searchsorted(b[:3].copy()), "compare", a),
         "sort an axis": (lambda: m.sort(axis=0), "compare", m),
         "reduce": (lambda: np.add.reduce(a), "clone", a),
+        "initial": (lambda: np.add.reduce(a), "default", a),
         "assign": (lambda: a.__setitem__(np.arange(400), b), "drop", b),
     }
 
