@@ -244,28 +244,30 @@ def test_a_scalar_that_its_own_default_puts_is_put_once(way, fails):
         gc.collect()
         return dict(hostile.live())["Only"], denizen.stats()["denizen_hostile.Only"]["live"]
 
-    before = live()
-    a, c = np.empty(3, hostile.Only), np.empty(3, hostile.Only)
-    scalar = np.empty(3, hostile.Only)[0]
+    def put():
+        a, c = np.empty(3, hostile.Only), np.empty(3, hostile.Only)
+        scalar = np.empty(3, hostile.Only)[0]
 
-    def hook():
+        def hook():
+            try:
+                if way == "set":
+                    a[0] = scalar
+                    a[0] = 7
+                elif way == "put":
+                    c.put([0], [scalar])
+                    c.put([0], [scalar])
+            except TypeError:
+                pass
+            return "told" if fails else None
+
+        hostile.on("default", hook, times=1)
         try:
-            if way == "set":
-                a[0] = scalar
-                a[0] = 7
-            elif way == "put":
-                c.put([0], [scalar])
-                c.put([0], [scalar])
-        except TypeError:
+            a[0] = scalar
+        except (TypeError, ValueError):
             pass
-        return "told" if fails else None
+        hostile.off()
 
-    hostile.on("default", hook, times=1)
-    try:
-        a[0] = scalar
-    except (TypeError, ValueError):
-        pass
-    hostile.off()
+    before = live()
+    put()
     assert not hostile.violations()
-    del a, c, scalar, hook
     assert live() == before
