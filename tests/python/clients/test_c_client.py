@@ -18,14 +18,14 @@ HEADER = Path(denizen.get_include()) / "denizen" / "denizen.h"
 REPOSITORY = SOURCES.parents[1]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def modules(tmp_path_factory):
     """Path of each compiled module."""
     directory = tmp_path_factory.mktemp("c")
     return {name: build(name, directory) for name in ("point", "smoke")}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def point(modules):
     return load("point", modules["point"])
 

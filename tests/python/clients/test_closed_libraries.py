@@ -54,7 +54,7 @@ assert not loaded(copy), "this library is never unloaded, whatever happens"
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def closable(tmp_path_factory):
     """Path of the library."""
     return str(build("closable", tmp_path_factory.mktemp("closable")))

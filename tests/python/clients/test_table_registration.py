@@ -275,7 +275,7 @@ def test_what_is_no_handle_is_refused_everywhere(handle):
 # ---- types without a dtype -----------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def bare():
     """A type of 8 bytes, nothing to destroy, for handler mode."""
     handle = ctypes.c_void_p()
