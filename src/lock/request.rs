@@ -140,12 +140,6 @@ pub struct Pins<'r, 'a> {
 }
 
 impl<'r, 'a> Guard<'r, 'a> {
-    /// Whether no lock is held: nothing that was asked for has one.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.requests.is_empty()
-    }
-
     /// Releases the locks, but keeps their memory in its place.
     pub fn into_pins(self) -> Pins<'r, 'a> {
         let generation = fork::generation();

@@ -164,7 +164,6 @@ fn locked<const N: usize, R>(
     }
     // SAFETY: `alone`.
     let guard = unsafe { requests.acquire(is_alone) }.map_err(refused)?;
-    let _operation = guard.is_empty().then(Operation::begin);
     Ok(body(segments, guard))
 }
 

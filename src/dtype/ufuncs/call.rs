@@ -10,6 +10,7 @@ use crate::{
         },
     },
     erased::{CellsMut, Exclusive, Failure, SpareCell, Staging},
+    lock::Operation,
     numpy_abi::{NpyAuxData, PyArrayMethod_Context},
     segment::{Ledger, Segment},
 };
@@ -154,6 +155,8 @@ impl<const N: usize> Call<'_, N> {
     /// As for [`elementwise`].
     #[inline(never)]
     unsafe fn run_beside(&self) -> Result<(), Failure> {
+        // Of operands in buffers of NumPy's, no lock says so.
+        let _operation = Operation::begin();
         let mut made = [const { None::<Staging<'static>> }; N];
         let mut most = BLOCK;
         for (staging, operand) in made.iter_mut().zip(&self.operands) {
