@@ -26,11 +26,13 @@ pub(super) struct Held {
 thread_local! {
     static HELD: Held = const { Held::new() };
     static PINNED: Held = const { Held::new() };
+    static OPERATIONS: Cell<u32> = const { Cell::new(0) };
 }
 #[cfg(loom)]
 thread_local! {
     static HELD: Held = Held::new();
     static PINNED: Held = Held::new();
+    static OPERATIONS: Cell<u32> = Cell::new(0);
 }
 
 /// The list of the current thread, looked up once. It stays in its thread.
@@ -48,15 +50,6 @@ impl HeldHere {
     pub fn pins() -> HeldHere {
         HeldHere(PINNED.with(|held| NonNull::from(held)))
     }
-}
-
-#[cfg(not(loom))]
-thread_local! {
-    static OPERATIONS: Cell<u32> = const { Cell::new(0) };
-}
-#[cfg(loom)]
-thread_local! {
-    static OPERATIONS: Cell<u32> = Cell::new(0);
 }
 
 /// An operation that holds no lock, since all that it works on is memory that has none.
